@@ -254,7 +254,7 @@ def test_an_option_becomes_a_variable(option, tmp_path):
 
 def test_each_variable_of_the_library_has_its_option():
     """Except the settings of experiments, which `ab` and `set` begin."""
-    values = (SOURCE_ROOT / "src/preload/config/config_values.c").read_text()
+    values = (SOURCE_ROOT / "src/preload/config/config.c").read_text()
     known = set(re.findall(r'VARIABLE\("(UNSTALL_\w+)"', values))
     assert known - {"UNSTALL_ARMS", "UNSTALL_ASSIGN", "UNSTALL_SEED"} == \
         {name for name, _ in VARIABLES.values()} | {"UNSTALL_STATS"}

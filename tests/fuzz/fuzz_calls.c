@@ -26,12 +26,12 @@
 #include "config.h"
 #include "fds.h"
 #include "coalesce_buffer.h"
-#include "hold.h"
+#include "turn.h"
 #include "net.h"
 #include "process.h"
 #include "shim.h"
 #include "sweep.h"
-#include "window.h"
+#include "fuzz_window.h"
 
 enum { FIRST_FD = 10, LAST_FD = 19, MOST_OPERATIONS = 300, LARGEST = 6000 };
 

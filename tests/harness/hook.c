@@ -6,9 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "absent.h"
-#include "config.h"
 #include "real.h"
+#include "config.h"
 #include "sweep.h"
 
 EXPORT int unstall_hook_set_mode(const char *name);

@@ -21,7 +21,7 @@ def text_of(path):
 
 MANUAL = text_of("docs/libunstall.7.scd")
 README = text_of("README.md")
-CONFIG = text_of("src/preload/config/config.c") + text_of("src/preload/config/config_values.c")
+CONFIG = text_of("src/preload/config/config.c")
 SURFACE = surface_list.rows(text_of("src/preload/sys/surface.def"))
 
 
@@ -80,7 +80,7 @@ def test_the_readme_explains_no_other_modes():
 
 
 def test_the_manual_explains_each_member_of_the_report():
-    source = text_of("src/preload/stats/stats.c")
+    source = text_of("src/preload/stats/report.c")
     members = set(re.findall(r'\\"(\w+)\\": ', source))
     named = re.findall(r"NAME\([A-Z]\w+, (\w+),", text_of("src/stats_file/stats_format.h"))
     pushes = {name for name in named if name.startswith("pushes_")}
@@ -102,7 +102,7 @@ def test_the_manual_names_each_cause_of_a_push():
     "expected ", "using the default", "no such variable; expected a name listed in libunstall(7)",
     "the report goes to stderr"])
 def test_the_warnings_that_the_manual_lists_are_those_of_the_source(warning):
-    source = CONFIG + text_of("src/preload/stats/stats.c")
+    source = CONFIG + text_of("src/preload/stats/report.c")
     assert warning in source
     assert warning in re.search(r"^# DIAGNOSTICS\n(.*?)^# ", MANUAL, re.MULTILINE | re.DOTALL)[1]
 

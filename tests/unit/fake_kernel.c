@@ -9,7 +9,7 @@
 #include "clock.h"
 #include "config.h"
 #include "fds.h"
-#include "spin.h"
+#include "lock.h"
 
 struct fake_kernel fake;
 

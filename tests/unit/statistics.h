@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "stats_rows.h"
+#include "stats_file.h"
 #include "stopped_clock.h"
 #include "whole.h"
 

@@ -6,7 +6,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "address.h"
+#include "config.h"
 #include "unit.h"
 
 static const struct {

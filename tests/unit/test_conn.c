@@ -16,7 +16,7 @@
 #include "evidence.h"
 #include "fake_kernel.h"
 #include "reentry.h"
-#include "spin.h"
+#include "lock.h"
 #include "unit.h"
 
 static struct conn shared;

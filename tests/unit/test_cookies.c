@@ -6,7 +6,7 @@
 #include "cookies.h"
 #include "fds.h"
 #include "raw.h"
-#include "spin.h"
+#include "lock.h"
 #include "unit.h"
 
 /* Each look at a connection's cookie reads one shared word. */

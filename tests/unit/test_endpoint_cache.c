@@ -8,7 +8,7 @@
 #include "config.h"
 #include "fake_kernel.h"
 #include "fds.h"
-#include "hold.h"
+#include "turn.h"
 #include "endpoint_cache.h"
 #include "unit.h"
 

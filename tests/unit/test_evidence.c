@@ -13,7 +13,7 @@
 #include "evidence.h"
 #include "stacks.h"
 #include "statistics.h"
-#include "stats.h"
+#include "report.h"
 
 TestSuite(evidence, .fini = statistics_end, .timeout = 20);
 

@@ -7,9 +7,9 @@
 
 #include "config.h"
 #include "evidence.h"
-#include "hold.h"
+#include "turn.h"
 #include "proof.h"
-#include "shim_parts.h"
+#include "write.h"
 #include "stacks.h"
 #include "statistics.h"
 #include "tally.h"

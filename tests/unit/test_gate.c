@@ -14,14 +14,14 @@
 
 #include "clock.h"
 #include "config.h"
-#include "decide.h"
+#include "turn.h"
 #include "fds.h"
 #include "filter.h"
 #include "gate.h"
 #include "lock.h"
 #include "readable.h"
 #include "real.h"
-#include "stats_rows.h"
+#include "stats_file.h"
 #include "ticker.h"
 #include "unit.h"
 

@@ -12,7 +12,7 @@
 #include "fake_kernel.h"
 #include "fds.h"
 #include "buffered.h"
-#include "hold.h"
+#include "turn.h"
 #include "ticker.h"
 #include "unit.h"
 

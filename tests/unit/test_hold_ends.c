@@ -12,10 +12,9 @@
 #include "clock.h"
 #include "close.h"
 #include "config.h"
-#include "decide.h"
+#include "turn.h"
 #include "fake_kernel.h"
 #include "fds.h"
-#include "hold.h"
 #include "unit.h"
 
 #define MS UINT64_C(1000000)

@@ -5,8 +5,8 @@
  */
 #include "config.h"
 #include "evidence.h"
-#include "shim_tally.h"
-#include "stats_control.h"
+#include "write.h"
+#include "stats_file.h"
 #include "statistics.h"
 #include "sweep.h"
 

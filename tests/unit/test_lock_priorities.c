@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "conn.h"
-#include "spin.h"
+#include "lock.h"
 #include "unit.h"
 
 enum { LOWEST = 1, MOST_MS = 200 };

@@ -13,12 +13,11 @@
 #include "clock.h"
 #include "config.h"
 #include "coalesce_buffer.h"
-#include "decide.h"
+#include "turn.h"
 #include "gate.h"
-#include "hold.h"
 #include "process.h"
 #include "reentry.h"
-#include "ticker_thread.h"
+#include "window.h"
 #include "whole.h"
 
 /* One thread's exec stops holds in the parent.  A child that another thread forks meanwhile may hold. */

@@ -14,14 +14,13 @@
 
 #include "clock.h"
 #include "coalesce_buffer.h"
-#include "decide.h"
+#include "turn.h"
 #include "gate.h"
-#include "hold.h"
 #include "process.h"
 #include "readable.h"
 #include "real.h"
 #include "statistics.h"
-#include "ticker_thread.h"
+#include "window.h"
 
 /* A connection with three buffered bytes, in a thread that a handler has interrupted so many locks deep. */
 static struct conn *buffered(uint16_t depth) {

@@ -14,7 +14,7 @@
 #include "coalesce_buffer.h"
 #include "fake_kernel.h"
 #include "filter.h"
-#include "hold.h"
+#include "turn.h"
 #include "raw.h"
 #include "raw_thread.h"
 #include "real.h"

@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include "coalesce_buffer.h"
-#include "hold.h"
+#include "turn.h"
 #include "reentry.h"
 #include "readable.h"
-#include "spin.h"
-#include "ticker_thread.h"
-#include "shim_reentry.h"
+#include "lock.h"
+#include "window.h"
+#include "behind.h"
 #include "whole.h"
 
 static struct conn shared;

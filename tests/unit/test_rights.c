@@ -8,10 +8,10 @@
 #include <sys/prctl.h>
 
 #include "fds.h"
-#include "hold.h"
+#include "turn.h"
 #include "rights.h"
 #include "statistics.h"
-#include "ticker_thread.h"
+#include "window.h"
 
 static const struct {
     const char *name;

@@ -6,9 +6,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "shim_cured.h"
+#include "shim.h"
 #include "statistics.h"
-#include "stats_control.h"
+#include "stats_file.h"
 
 TestSuite(rings, .fini = statistics_end, .timeout = 20);
 

@@ -9,7 +9,7 @@
 
 #include "config.h"
 #include "coalesce_buffer.h"
-#include "hold.h"
+#include "turn.h"
 #include "sweep.h"
 #include "whole.h"
 

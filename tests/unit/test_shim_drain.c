@@ -6,8 +6,8 @@
 #include <signal.h>
 
 #include "buffered.h"
-#include "hold.h"
-#include "shim_parts.h"
+#include "turn.h"
+#include "write.h"
 #include "whole.h"
 /* A blocking write that a signal ends returns the number of sent bytes: a second call would block again. */
 Test(shim_drain, interrupted_behind_buffered_bytes_it_is_short) {

@@ -11,8 +11,7 @@
 #include "coalesce_buffer.h"
 #include "config.h"
 #include "cookies.h"
-#include "decide.h"
-#include "hold.h"
+#include "turn.h"
 #include "real.h"
 #include "whole.h"
 

@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "coalesce_buffer.h"
-#include "decide.h"
-#include "hold.h"
+#include "turn.h"
 #include "log.h"
 #include "process.h"
 #include "rights.h"

@@ -14,9 +14,8 @@
 #include "config.h"
 #include "readable.h"
 #include "reentry.h"
-#include "shim_parts.h"
-#include "shim_reentry.h"
-#include "shim_tally.h"
+#include "write.h"
+#include "behind.h"
 #include "whole.h"
 
 enum { PAGE = 4096 };

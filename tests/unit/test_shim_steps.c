@@ -11,11 +11,10 @@
 #include "coalesce_buffer.h"
 #include "config.h"
 #include "cookies.h"
-#include "decide.h"
-#include "hold.h"
+#include "turn.h"
 #include "real.h"
-#include "shim_cured.h"
-#include "shim_parts.h"
+#include "shim.h"
+#include "write.h"
 #include "whole.h"
 
 static struct conn *c;

@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 
 #include "config.h"
-#include "hold.h"
+#include "turn.h"
 #include "readable.h"
-#include "shim_parts.h"
+#include "write.h"
 #include "ticker.h"
 #include "whole.h"
 

@@ -8,8 +8,8 @@
 
 #include "assignment.h"
 #include "evidence.h"
-#include "hold.h"
-#include "stats.h"
+#include "turn.h"
+#include "report.h"
 #include "statistics.h"
 #include "sweep.h"
 #include "tally.h"

@@ -7,8 +7,8 @@
 
 #include "config.h"
 #include "evidence.h"
-#include "hold.h"
-#include "stats.h"
+#include "turn.h"
+#include "report.h"
 #include "statistics.h"
 #include "tally.h"
 

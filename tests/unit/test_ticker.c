@@ -19,8 +19,8 @@
 #include "fake_kernel.h"
 #include "fds.h"
 #include "buffered.h"
-#include "hold.h"
-#include "ticker_thread.h"
+#include "turn.h"
+#include "window.h"
 #include "unit.h"
 
 static struct conn *c;

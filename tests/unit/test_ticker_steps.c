@@ -5,7 +5,7 @@
  * test_ticker.c has the thread itself.  No test can measure its times exactly on a busy machine, so this file
  * takes its source in.
  */
-#include "../../src/preload/hold/ticker_thread.c" /* NOLINT(bugprone-suspicious-include) */
+#include "../../src/preload/hold/window.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include <pthread.h>
 

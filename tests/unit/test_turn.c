@@ -2,7 +2,7 @@
  *
  * Learning which write of a turn is its last.
  */
-#include "turn.h"
+#include "policy.h"
 #include "unit.h"
 
 static void learn(struct turn_model *model, int times, unsigned writes) {

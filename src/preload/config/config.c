@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "clock.h"
 #include "log.h"
@@ -128,4 +131,237 @@ void config_switch(enum mode mode, bool no_syscalls) {
         next.mode = mode;
         next.no_syscalls = no_syscalls;
     } while (!config_publish(seen, &next));
+}
+
+/* ---- config values ------------------------------------------------------
+ *
+ * Parses the values of the variables and applies the filters.  Pure.
+ */
+
+/* A whole decimal number of n characters, or -1. */
+static int64_t number(const char *s, size_t n) {
+    int64_t value = 0;
+    if (n == 0 || n > 9)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] < '0' || s[i] > '9')
+            return -1;
+        value = value * 10 + (s[i] - '0');
+    }
+    return value;
+}
+
+/* The next item of a comma list: its start, its length, and whether ! precedes it.
+ * False at the end of the list. */
+static bool next_item(const char **list, const char **item, size_t *length, bool *exclude) {
+    if (!*list)
+        return false;
+    const char *start = *list;
+    const char *comma = strchr(start, ',');
+    *length = comma ? (size_t)(comma - start) : strlen(start);
+    *list = comma ? comma + 1 : NULL;
+    *exclude = *length > 0 && start[0] == '!';
+    *item = start + *exclude;
+    *length -= *exclude;
+    return true;
+}
+
+static bool set_ports(struct config *c, const char *value) {
+    const char *item;
+    size_t length;
+    uint32_t count = 0;
+    struct port_range range;
+    while (next_item(&value, &item, &length, &range.exclude)) {
+        const char *dash = memchr(item, '-', length);
+        int64_t first = number(item, dash ? (size_t)(dash - item) : length);
+        int64_t last = dash ? number(dash + 1, (size_t)(item + length - dash - 1)) : first;
+        if (first < 1 || last < first || last > 65535 || count == CONFIG_FILTERS)
+            return false;
+        range.first = (uint16_t)first;
+        range.last = (uint16_t)last;
+        c->ports[count++] = range;
+    }
+    c->port_count = count;
+    return true;
+}
+
+static bool set_peers(struct config *c, const char *value) {
+    const char *item;
+    size_t length;
+    uint32_t count = 0;
+    struct peer_range range;
+    while (next_item(&value, &item, &length, &range.exclude)) {
+        char address[INET6_ADDRSTRLEN];
+        const char *slash = memchr(item, '/', length);
+        size_t n = slash ? (size_t)(slash - item) : length;
+        if (n >= sizeof(address) || count == CONFIG_FILTERS)
+            return false;
+        memcpy(address, item, n);
+        address[n] = '\0';
+        memset(range.address, 0, sizeof(range.address));
+        range.family = strchr(address, ':') ? AF_INET6 : AF_INET;
+        if (inet_pton(range.family, address, range.address) != 1)
+            return false;
+        int64_t widest = range.family == AF_INET6 ? 128 : 32;
+        int64_t bits = slash ? number(slash + 1, (size_t)(item + length - slash - 1)) : widest;
+        if (bits < 0 || bits > widest)
+            return false;
+        range.bits = (uint8_t)bits;
+        c->peers[count++] = range;
+    }
+    c->peer_count = count;
+    return true;
+}
+
+static bool set_programs(struct config *c, const char *value) {
+    const char *list = value, *item;
+    size_t length;
+    bool exclude;
+    while (next_item(&list, &item, &length, &exclude))
+        if (length == 0 || memchr(item, '/', length))
+            return false;
+    c->programs = value;
+    return true;
+}
+
+/* The index of `value` in a comma list of words, or -1. */
+static int index_of(const char *words, const char *value) {
+    const char *word;
+    size_t length;
+    bool exclude;
+    for (int at = 0; next_item(&words, &word, &length, &exclude); at++)
+        if (strlen(value) == length && memcmp(value, word, length) == 0)
+            return at;
+    return -1;
+}
+
+/* The caller undoes the changes if this returns false. */
+static bool apply(struct config *c, const char *name, const char *value, const char **expected) {
+    int64_t n;
+#define VARIABLE(known, form, setter) \
+    if (strcmp(name, known) == 0) {   \
+        *expected = form;             \
+        return setter;                \
+    }
+#define NUMBER(field, least, most) \
+    (n = number(value, strlen(value)), c->field = (__typeof__(c->field))n, n >= (least) && n <= (most))
+#define WORD(field, words) (n = index_of(words, value), c->field = (__typeof__(c->field))n, n >= 0)
+#define TARGET(field)      (c->field = value, value[0] != '\0')
+    VARIABLE("UNSTALL_MODE", "off, observe, nodelay, cork, coalesce or auto",
+             WORD(mode, "off,observe,nodelay,cork,coalesce,auto"))
+    VARIABLE("UNSTALL_NODELAY", "late or always", WORD(always_nodelay, "late,always"))
+    VARIABLE("UNSTALL_WINDOW_US", "microseconds, a whole number from 500 to 100000",
+             NUMBER(window_us, WINDOW_MIN_US, WINDOW_MAX_US))
+    VARIABLE("UNSTALL_SMALL", "bytes, a whole number from 1 to 65536", NUMBER(small, 1, SMALL_MAX))
+    VARIABLE("UNSTALL_OVERRIDE", "0 or 1", WORD(override, "0,1"))
+    VARIABLE("UNSTALL_CHILDREN", "0 or 1", WORD(children, "0,1"))
+    VARIABLE("UNSTALL_PORTS", "up to 32 ports or ranges, as in 80,8000-8999,!8443",
+             set_ports(c, value))
+    VARIABLE("UNSTALL_PEERS", "up to 32 addresses or prefixes, as in 10.0.0.0/8,!10.1.0.0/16,::1",
+             set_peers(c, value))
+    VARIABLE("UNSTALL_PROGRAMS", "names of programs without a path, as in python3,!java",
+             set_programs(c, value))
+    VARIABLE("UNSTALL_REPORT", "stderr or the name of a file, as in /tmp/unstall.%p.json",
+             TARGET(report))
+    VARIABLE("UNSTALL_STATS", "the whole path of a directory, as in /dev/shm/unstall",
+             (c->stats = value, value[0] == '/'))
+    VARIABLE("UNSTALL_STACKS", "0 or 1", WORD(stacks, "0,1"))
+    VARIABLE("UNSTALL_THREAD", "own, always or never", WORD(thread, "own,always,never"))
+    VARIABLE("UNSTALL_QUICKACK", "off, auto or always", WORD(quickack, "off,auto,always"))
+    VARIABLE("UNSTALL_ARMS", "up to 6 modes with weights from 1 to 1000, as in off:50,auto:50",
+             arms_parse(&c->arms, value))
+    VARIABLE("UNSTALL_ASSIGN", "connection, peer or listener",
+             WORD(arms.assignment, "connection,peer,listener"))
+    VARIABLE("UNSTALL_SEED", "a whole number of up to 9 digits",
+             (c->seed_given = true, NUMBER(arms.seed, 0, INT32_MAX)))
+    VARIABLE("UNSTALL_LOG", "stderr or the name of a file", TARGET(log))
+    VARIABLE("UNSTALL_VERBOSE", "0, 1 or 2", WORD(verbose, "0,1,2"))
+#undef VARIABLE
+#undef NUMBER
+#undef WORD
+#undef TARGET
+    *expected = NULL;
+    return false;
+}
+
+enum config_result config_set(struct config *c, const char *name, const char *value,
+                              const char **expected) {
+    struct config before = *c;
+    if (apply(c, name, value, expected))
+        return CONFIG_OK;
+    *c = before;
+    return *expected ? CONFIG_BAD : CONFIG_UNKNOWN;
+}
+
+/* ---- filters --------------------------------------------------------- */
+
+struct filter {
+    bool any, included, excluded;
+};
+
+static void consider(struct filter *f, bool same, bool exclude) {
+    f->any |= !exclude;
+    f->included |= same && !exclude;
+    f->excluded |= same && exclude;
+}
+
+/* A list with only excluding items includes everything else. */
+static bool passes(struct filter f) {
+    return !f.excluded && (f.included || !f.any);
+}
+
+bool config_program_included(const char *list, const char *program) {
+    struct filter filter = {0};
+    const char *item;
+    size_t length;
+    bool exclude;
+    while (next_item(&list, &item, &length, &exclude))
+        consider(&filter, strlen(program) == length && memcmp(item, program, length) == 0, exclude);
+    return passes(filter);
+}
+
+static bool prefix_matches(const struct peer_range *range, int family, const uint8_t *address) {
+    if (range->family != family)
+        return false;
+    unsigned whole = range->bits / 8, rest = range->bits % 8;
+    if (memcmp(range->address, address, whole) != 0)
+        return false;
+    return rest == 0 || ((range->address[whole] ^ address[whole]) >> (8 - rest)) == 0;
+}
+
+bool config_includes(const struct config *c, uint16_t service_port, int peer_family,
+                     const uint8_t *peer_address) {
+    struct filter ports = {0}, peers = {0};
+    for (uint32_t i = 0; i < c->port_count; i++) {
+        const struct port_range *r = &c->ports[i];
+        consider(&ports, service_port >= r->first && service_port <= r->last, r->exclude);
+    }
+    for (uint32_t i = 0; i < c->peer_count; i++) {
+        const struct peer_range *r = &c->peers[i];
+        consider(&peers, peer_family && prefix_matches(r, peer_family, peer_address), r->exclude);
+    }
+    return passes(ports) && passes(peers);
+}
+
+/* ---- address ------------------------------------------------------------ */
+
+bool address_of(const struct sockaddr_storage *from, struct stats_address *to) {
+    memset(to, 0, sizeof(*to));
+    if (from->ss_family == AF_INET) {
+        struct sockaddr_in in;
+        memcpy(&in, from, sizeof(in));
+        to->family = AF_INET;
+        to->port = ntohs(in.sin_port);
+        memcpy(to->address, &in.sin_addr, 4);
+        return true;
+    }
+    if (from->ss_family != AF_INET6)
+        return false;
+    struct sockaddr_in6 in6;
+    memcpy(&in6, from, sizeof(in6));
+    bool mapped = IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr);
+    to->family = mapped ? AF_INET : AF_INET6;
+    to->port = ntohs(in6.sin6_port);
+    memcpy(to->address, in6.sin6_addr.s6_addr + (mapped ? 12 : 0), mapped ? 4 : 16);
+    return true;
 }

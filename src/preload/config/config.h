@@ -13,10 +13,13 @@
 #ifndef UNSTALL_CONFIG_H
 #define UNSTALL_CONFIG_H
 
+#include <sys/socket.h>
+
 #include "arms.h"
 #include "base.h"
 #include "policy.h"
 #include "quickack.h"
+#include "stats_format.h"
 #include "text.h"
 
 enum {
@@ -105,5 +108,13 @@ bool config_publish(const struct config *seen, const struct config *next);
  * peer_family 0 means unknown.  Pure. */
 bool config_includes(const struct config *c, uint16_t service_port, int peer_family,
                      const uint8_t *peer_address);
+
+/* ---- address ------------------------------------------------------------
+ *
+ * Socket addresses in the form that filters, arms and the statistics file compare.  Pure.
+ */
+
+/* An IPv4-mapped IPv6 address counts as IPv4.  False for any other family; `to` is then all zero. */
+bool address_of(const struct sockaddr_storage *from, struct stats_address *to);
 
 #endif

@@ -2,7 +2,7 @@
 #include "cookies.h"
 
 #include "raw.h"
-#include "spin.h"
+#include "lock.h"
 
 enum { FIRST_SLOTS = 512 };
 

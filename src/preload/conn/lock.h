@@ -28,7 +28,98 @@
 #define UNSTALL_LOCK_H
 
 #include "base.h"
-#include "thread.h"
+#include "kernel.h"
+#include "machine.h"
+#include "raw.h"
+#include "upcalls.h"
+
+/* ---- thread -------------------------------------------------------------
+ *
+ * The state of one thread, and the gate that every exported call checks first.
+ * Initial-exec thread-locals, at most 512 bytes in all, so that the library can
+ * also be loaded late (docs/design.md, "Fork, vfork, memory").
+ *
+ * Signal handlers share the thread-locals.  If `depth` > 0, the handler has
+ * interrupted the library inside a lock, and reentry.h handles its calls; or it has left by a way that we do
+ * not see, which reentry_has_left() finds out at the thread's next call.
+ */
+
+struct conn;
+
+struct thread {
+    struct conn *turn;      /* the connection of this thread's open turn, or NULL */
+    struct conn *draining;  /* the connection whose buffered bytes this thread sends, blocking */
+    struct conn *releasing; /* the connection whose hold a plain write of this thread ends */
+    struct conn *locked;    /* the connection whose lock this thread holds */
+    uint32_t *spinning;     /* the short lock that it holds */
+    uint64_t read_began;    /* ns of CLOCK_MONOTONIC: of a read under way that is timed; else 0 */
+    union {
+        struct {
+            uint16_t depth; /* > 0: inside our own critical section */
+            bool vforked;   /* a vfork child runs on this thread's memory: change nothing */
+            bool drains;    /* `draining` is set */
+        };
+        uint32_t busy; /* the three above in one word: 0 if all are 0 */
+    };
+    uintptr_t frame;       /* the stack pointer when `depth` became 1 (reentry_has_left()) */
+    uintptr_t drain_frame; /* ... and when the blocking send of `draining` began */
+    uint64_t wait_debt;    /* clock_coarse(): see lock_slow() */
+    uint32_t tag;       /* identifies the holder of a lock; 16 bits, 0: none yet */
+    uint32_t lock_bits; /* this thread's part of the word of a lock that it holds (lock.h); 0: not made yet */
+    bool ends_watched;  /* a destructor for this thread's end is registered; then `lock_bits` are made */
+    bool joins;         /* inside pthread_join(3) or its like */
+    struct {
+        const struct conn *of;
+        uint64_t since; /* its held_since */
+        struct kernel_usage used;
+    } hold; /* what this thread had used when it began this hold of a watched endpoint */
+};
+
+extern _Thread_local struct thread self __attribute__((tls_model("initial-exec")));
+
+uint32_t thread_tag_new(void);
+
+/* The tag of this thread, which is also in the word of each lock that it holds. */
+static inline uint32_t thread_tag(void) {
+    return LIKELY(self.tag != 0) ? self.tag : thread_tag_new();
+}
+
+/* Begins a section of ours: to a handler that interrupts it, `depth` tells of it. */
+static inline void thread_enters(void) {
+    uint16_t depth = self.depth;
+    if (LIKELY(depth == 0)) {
+        self.frame = stack_pointer();
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    }
+    self.depth = (uint16_t)(depth + 1);
+}
+
+/* The gate: one byte in a page that the kernel wipes at fork (MADV_WIPEONFORK).  It
+ * detects a child of any call (fork, _Fork, raw clone).  If the kernel refuses to wipe
+ * it, the gate stays shut, and gate_slow() compares the process id. */
+enum { GATE_SHUT = 0, GATE_OPEN = 1 };
+
+extern INTERNAL const volatile uint8_t *gate;
+
+/* This thread is inside a section of ours, or in a blocking send of buffered bytes (`busy`).  True: it has
+ * left the section, as the stack shows, or this call is a handler's that has interrupted the send: it may use
+ * our state (reentry.c). */
+bool reentry_has_left(void);
+
+/* True if this call may use our state. */
+static inline bool ours(void) {
+    if (UNLIKELY(self.busy) && !reentry_has_left())
+        return false;
+    return LIKELY(*LOAD(&gate) == GATE_OPEN) || gate_slow();
+}
+
+/* True if this call may set something aside (reentry.h): a handler that has interrupted its thread inside a
+ * lock, in a process whose state is repaired, or a call that could not have a lock. */
+static inline bool ours_aside(void) {
+    return self.depth ? !self.vforked && *LOAD(&gate) == GATE_OPEN : ours();
+}
+
+/* ---- lock --------------------------------------------------------------- */
 
 /* Grows by one in the child of each fork, by lock_forked(). */
 extern INTERNAL uint32_t fork_generation;
@@ -87,6 +178,90 @@ static inline void lock_free(uint32_t *lock) {
     uint32_t before = __atomic_exchange_n(lock, lock_free_word(), __ATOMIC_SEQ_CST);
     if (UNLIKELY(before & 2))
         lock_wake(lock);
+}
+
+/* ---- spin ---------------------------------------------------------------
+ *
+ * A lock for short lists (pools, totals) that are used when connections or threads
+ * begin and end, never on the write path.  It works as a connection's lock: the word
+ * carries the fork generation, so that a child never waits for a thread of its parent,
+ * and a waiter sleeps.  self.depth counts it.
+ */
+
+static inline void spin_left(void) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self.spinning = NULL;
+    self.depth--;
+}
+
+/* False: the lock cannot be had (lock.h). */
+__attribute__((warn_unused_result)) static inline bool spin_lock(uint32_t *lock) {
+    thread_enters();
+    self.spinning = lock;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint32_t seen = lock_free_word();
+    if (LIKELY(REPLACE(lock, &seen, lock_taken_word(), __ATOMIC_ACQUIRE)) ||
+        lock_slow(lock, seen) != LOCK_MISSED)
+        return true;
+    spin_left();
+    return false;
+}
+
+/* Never waits: false when another thread has it. */
+static inline bool spin_trylock(uint32_t *lock) {
+    thread_enters();
+    self.spinning = lock;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint32_t seen = LOAD(lock);
+    bool taken = (seen & 3) != 0 && seen >> 18 == fork_generation;
+    if (!taken && REPLACE(lock, &seen, lock_taken_word(), __ATOMIC_ACQUIRE))
+        return true;
+    spin_left();
+    return false;
+}
+
+static inline void spin_unlock(uint32_t *lock) {
+    lock_free(lock);
+    spin_left();
+}
+
+/* ---- pool ---------------------------------------------------------------
+ *
+ * Pieces of one size, from mapped chunks that are never unmapped.  The first word of a free
+ * piece points to the next one.  Writes on the fast path do not use a pool (spin.h).
+ */
+
+struct pool {
+    void *free;
+    uint32_t lock;
+};
+
+static inline void pool_push(struct pool *p, void *piece) {
+    *(void **)piece = p->free;
+    p->free = piece;
+}
+
+/* Where the lock cannot be had, the piece is lost. */
+static inline void pool_give(struct pool *p, void *piece) {
+    if (!spin_lock(&p->lock))
+        return;
+    pool_push(p, piece);
+    spin_unlock(&p->lock);
+}
+
+/* A piece of `each` bytes.  If none is free, maps a chunk of `count` pieces.  NULL: no memory, or the
+ * lock cannot be had. */
+static inline void *pool_take(struct pool *p, size_t each, size_t count) {
+    if (!spin_lock(&p->lock))
+        return NULL;
+    char *chunk = p->free ? NULL : raw_map(each * count);
+    for (size_t i = count; chunk && i-- > 0;)
+        pool_push(p, chunk + each * i);
+    void *piece = p->free;
+    if (piece)
+        p->free = *(void **)piece;
+    spin_unlock(&p->lock);
+    return piece;
 }
 
 #endif

@@ -15,7 +15,7 @@
 
 #include "raw.h"
 #include "real.h"
-#include "thread.h"
+#include "lock.h"
 
 enum {
     GUARD = 65536, /* the largest page of Linux's architectures */

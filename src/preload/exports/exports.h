@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "base.h"
-#include "hold.h"
+#include "turn.h"
 #include "names.h"
 #include "process.h"
 #include "raw_thread.h"

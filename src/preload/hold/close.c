@@ -4,9 +4,9 @@
 #include "clock.h"
 #include "coalesce_buffer.h"
 #include "fds.h"
-#include "hold.h"
+#include "turn.h"
 #include "kernel.h"
-#include "stats.h"
+#include "report.h"
 #include "ticker.h"
 
 enum { SLICE_MS = 100 };

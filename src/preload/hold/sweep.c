@@ -3,8 +3,8 @@
 
 #include "config.h"
 #include "fds.h"
-#include "hold.h"
-#include "stats_control.h"
+#include "turn.h"
+#include "stats_file.h"
 #include "tally.h"
 
 /* False: the mode is not certain yet, because the socket is not connected. */

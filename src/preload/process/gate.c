@@ -8,8 +8,7 @@
 
 #include "clock.h"
 #include "config.h"
-#include "decide.h"
-#include "hold.h"
+#include "turn.h"
 #include "log.h"
 #include "process.h"
 #include "raw.h"
@@ -18,11 +17,10 @@
 #include "rings.h"
 #include "shim.h"
 #include "stacks.h"
-#include "stats.h"
-#include "stats_rows.h"
-#include "ticker_thread.h"
+#include "report.h"
+#include "stats_file.h"
+#include "window.h"
 #include "upcalls.h"
-#include "verbose.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18 /* Linux 4.14 */

@@ -6,11 +6,11 @@
 #include <sys/prctl.h>
 
 #include "fds.h"
-#include "hold.h"
+#include "turn.h"
 #include "process.h"
-#include "stats_rows.h"
+#include "stats_file.h"
 #include "sweep.h"
-#include "ticker_thread.h"
+#include "window.h"
 
 enum when { other, always, user, options };
 

@@ -10,7 +10,6 @@
 #include "fds.h"
 #include "raw.h"
 #include "shim.h"
-#include "shim_cured.h"
 #include "text.h"
 
 enum { NUMBERS = 128, LAST_LOOK = 8, SILENT_NS = 10000000 };

@@ -214,4 +214,14 @@ void shim_shares(struct conn *c, int fd);
 /* Takes the pending error, to report it to the application.  Lock held.  Returns 0 or the errno. */
 int shim_take_error(struct conn *c);
 
+/* ---- shim cured ---------------------------------------------------------
+ *
+ * Connections that get TCP_NODELAY when they are made.
+ */
+
+extern INTERNAL bool rings_known; /* this process has an io_uring */
+
+/* Runs when c has been made.  Lock held. */
+void shim_nodelay_at_creation(struct conn *c);
+
 #endif

@@ -8,14 +8,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <linux/futex.h>
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 
+#include "clock.h"
 #include "config.h"
+#include "control.h"
+#include "lock.h"
 #include "log.h"
 #include "raw.h"
 
@@ -179,4 +186,351 @@ struct stats_file *stats_file(const char *path, uint64_t started_ns) {
     }
     raw1(SYS_close, at);
     return s;
+}
+
+/* ---- stats rows --------------------------------------------------------- */
+
+enum { MAKING_TRIES = 10, RECORDS_AT_ONCE = 32 };
+
+typedef uint64_t __attribute__((may_alias)) aliased;
+
+uint32_t stats_state;
+
+static uint32_t lock;                     /* for all below */
+static uint32_t rows_used;                /* row 0 included */
+static uint64_t last_serial;              /* of the records */
+static uint32_t records_used;             /* ever handed out */
+static uint16_t ended[STATS_CONNECTIONS]; /* a ring of free records, oldest first */
+static uint32_t ended_first, ended_count;
+static bool ever_made; /* this process, or one that it was forked from, has made a file */
+static bool closed;    /* the process ends: no more rows or records */
+
+/* ---- making it ------------------------------------------------------- */
+
+static uint64_t loaded_ns;
+
+static uint64_t real_time_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* The linker's name for the ELF header of the library. */
+extern INTERNAL const ElfW(Ehdr) __ehdr_start;
+
+static void fill_header(struct stats_file *s, uint64_t started_ns) {
+    struct stats_header *h = &s->header;
+    const struct config *now = config();
+    h->version = STATS_VERSION;
+    h->header_bytes = sizeof(*h);
+    h->bytes = STATS_BYTES;
+    h->started_ns = started_ns;
+    h->started_monotonic_ns = clock_now();
+    h->loaded_monotonic_ns = loaded_ns;
+    h->pid = (uint32_t)raw0(SYS_getpid);
+    h->parent = (uint32_t)raw0(SYS_getppid);
+    h->mode = now->killed ? MODE_OFF : now->mode;
+    h->window_us = now->window_us;
+    h->machine = __ehdr_start.e_machine;
+    h->stacks_off = !now->stacks;
+    long n = raw4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", h->program, sizeof(h->program) - 1);
+    if (n <= 0)
+        strncpy(h->program, now->program, sizeof(h->program) - 1);
+    strncpy(h->library, UNSTALL_VERSION, sizeof(h->library) - 1);
+}
+
+static void make(void) {
+    uint64_t started_ns = real_time_ns();
+    struct stats_file *s = stats_file(config()->stats, started_ns);
+    if (!s) {
+        STORE_RELEASE(&stats_state, LIFE_REFUSED);
+        return;
+    }
+    ever_made = true;
+    fill_header(s, started_ns);
+    control_begins(s);
+    s->row[0] = (struct stats_row){.arm = NO_ARM, .mode = (uint8_t)s->header.mode};
+    stats_valid(&s->row[0].state);
+    rows_used = 1;
+    uint64_t magic; /* written last: readers wait for it */
+    memcpy(&magic, STATS_MAGIC, sizeof(magic));
+    __atomic_store_n((aliased *)s->header.magic, magic, __ATOMIC_RELEASE);
+    STORE_RELEASE(&stats_file_mapped, s);
+    STORE_RELEASE(&stats_state, LIFE_THERE);
+}
+
+void stats_file_make(void) {
+    uint32_t none = LIFE_NONE;
+    if (!__atomic_compare_exchange_n(&stats_state, &none, LIFE_MAKING, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED)) {
+        /* another thread makes the file, in about a millisecond: wait, so that no count is lost */
+        static const struct timespec moment = {.tv_nsec = 10000000};
+        for (int i = 0; i < MAKING_TRIES && LOAD_ACQUIRE(&stats_state) == LIFE_MAKING; i++)
+            raw4(SYS_futex, &stats_state, FUTEX_WAIT_PRIVATE, LIFE_MAKING, &moment);
+        return;
+    }
+    /* a handler must not find a half-made file or jump out of here */
+    int saved = errno;
+    uint64_t before = raw_block_signals(~UINT64_C(0));
+    make();
+    raw3(SYS_futex, &stats_state, FUTEX_WAKE_PRIVATE, INT_MAX);
+    raw_set_signals(before);
+    errno = saved;
+}
+
+/* ---- rows and records ------------------------------------------------ */
+
+void stats_valid(uint32_t *state) {
+    STORE_RELEASE(state, (uint32_t)STATS_VALID);
+}
+
+uint32_t stats_row(const struct stats_row *wanted) {
+    struct stats_file *s = stats_file_now();
+    if (!s)
+        return EVIDENCE_NONE;
+    if (!spin_lock(&lock))
+        return 0; /* the row `other` */
+    uint32_t i = closed ? STATS_ROWS : 1;
+    while (i < rows_used && !stats_same_row(&s->row[i], wanted))
+        i++;
+    if (i < STATS_ROWS && i == rows_used && !stats_file_reserve(s->shard[i], sizeof(s->shard[i])))
+        i = STATS_ROWS;
+    if (i >= STATS_ROWS) {
+        i = 0;
+        STORE(&s->header.lost_rows, s->header.lost_rows + 1);
+    } else if (i == rows_used) {
+        struct stats_row *row = &s->row[i];
+        STORE(&row->state, (uint32_t)STATS_BEING_WRITTEN);
+        memcpy((char *)row + sizeof(row->state), (const char *)wanted + sizeof(row->state),
+               sizeof(*row) - sizeof(row->state));
+        stats_valid(&row->state);
+        rows_used++;
+    }
+    spin_unlock(&lock);
+    return i;
+}
+
+/* Lock held. */
+static bool fresh_record(struct stats_file *s) {
+    if (records_used >= STATS_CONNECTIONS || closed)
+        return false;
+    return records_used % RECORDS_AT_ONCE != 0 ||
+           stats_file_reserve(&s->connection[records_used],
+                              RECORDS_AT_ONCE * sizeof(s->connection[0]));
+}
+
+uint32_t stats_record(void) {
+    struct stats_file *s = stats_file_now();
+    if (!s)
+        return EVIDENCE_NONE;
+    uint32_t i = EVIDENCE_NONE;
+    if (!spin_lock(&lock))
+        return i;
+    if (fresh_record(s)) {
+        i = records_used++;
+    } else if (ended_count && !closed) {
+        i = ended[ended_first];
+        ended_first = (ended_first + 1) % STATS_CONNECTIONS;
+        ended_count--;
+    } else {
+        STORE(&s->header.lost_connections, s->header.lost_connections + 1);
+    }
+    uint64_t serial = i == EVIDENCE_NONE ? 0 : ++last_serial;
+    spin_unlock(&lock);
+    if (i == EVIDENCE_NONE)
+        return i;
+    struct stats_connection *r = &s->connection[i];
+    __atomic_exchange_n(&r->state, (uint32_t)STATS_BEING_WRITTEN, __ATOMIC_ACQ_REL);
+    memset((char *)r + sizeof(r->state), 0, sizeof(*r) - sizeof(r->state));
+    r->serial = serial;
+    return i;
+}
+
+void stats_record_ended(uint32_t record) {
+    if (!spin_lock(&lock))
+        return; /* the record is not used again */
+    if (ended_count < STATS_CONNECTIONS)
+        ended[(ended_first + ended_count++) % STATS_CONNECTIONS] = (uint16_t)record;
+    spin_unlock(&lock);
+}
+
+/* ---- forks and the end ----------------------------------------------- */
+
+bool stats_ever_made(void) {
+    return ever_made;
+}
+
+void stats_file_program_begins(void) {
+    loaded_ns = clock_now();
+}
+
+void stats_file_forked(void) {
+    stats_file_program_begins();
+    struct stats_file *parents = stats_file_mapped;
+    stats_file_mapped = NULL;
+    if (stats_state != LIFE_REFUSED)
+        stats_state = LIFE_NONE;
+    rows_used = records_used = ended_first = ended_count = 0;
+    closed = false;
+    last_serial = 0;
+    if (parents && !config()->no_syscalls)
+        raw2(SYS_munmap, parents, STATS_BYTES);
+}
+
+/* NULL in a process that shares our memory without being our thread (a raw clone): its end is
+ * not ours. */
+static struct stats_file *of_this_process(void) {
+    struct stats_file *s = stats_file_now();
+    if (!s || config()->no_syscalls)
+        return s;
+    return s->header.pid == (uint32_t)raw0(SYS_getpid) ? s : NULL;
+}
+
+/* Returns unused pages to the system, so that the file of an ended process is small.
+ * MADV_REMOVE makes a hole, which reads as zeros.  Other threads may still run: only pages that
+ * no thread touches after `closed` may be given back. */
+static void give_back(void *from, void *to) {
+    uintptr_t first = ((uintptr_t)from + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+    uintptr_t last = (uintptr_t)to & ~(uintptr_t)(PAGE - 1);
+    if (first < last)
+        raw3(SYS_madvise, first, last - first, MADV_REMOVE);
+}
+
+void stats_file_ends(bool gives_back) {
+    struct stats_file *s = of_this_process();
+    if (!s)
+        return;
+    STORE(&s->header.ended_monotonic_ns, clock_now());
+    if (!gives_back || config()->no_syscalls)
+        return;
+    if (!spin_lock(&lock))
+        return;
+    closed = true;
+    spin_unlock(&lock);
+    give_back(&s->shard[rows_used], &s->shard[STATS_ROWS]);
+    give_back(&s->connection[records_used], &s->connection[STATS_CONNECTIONS]);
+}
+
+void stats_file_goes_on(void) {
+    struct stats_file *s = of_this_process();
+    if (s)
+        STORE(&s->header.ended_monotonic_ns, 0);
+}
+
+/* ---- stats control ------------------------------------------------------ */
+
+_Static_assert((int)STATS_MODES == (int)MODE_COUNT && (int)STATS_MODE_AUTO == (int)MODE_AUTO,
+               "the modes of the statistics file are ours");
+_Static_assert((int)ARM_WEIGHT_MAX == (int)CONTROL_WEIGHT_MAX &&
+                   (int)WINDOW_MIN_US == (int)CONTROL_WINDOW_MIN_US &&
+                   (int)WINDOW_MAX_US == (int)CONTROL_WINDOW_MAX_US,
+               "the limits of the control block are ours");
+
+enum { UNFINISHED_NS = 1000000000 };
+
+uint32_t control_seen;
+
+static uint32_t control_lock;                 /* for all below; trylock only */
+static bool kept;                     /* the next three are set */
+static enum mode started_mode;        /* the meaning of CONTROL_KEEP */
+static uint32_t started_window;       /* the meaning of window 0 */
+static struct stats_control in_force; /* a forked child's file begins with it */
+static uint32_t odd;                  /* the sequence of an unfinished write */
+static uint64_t odd_since;
+
+static void keep_start(void) {
+    const struct config *now = config();
+    if (kept)
+        return;
+    kept = true;
+    started_mode = now->mode;
+    started_window = now->window_us;
+    in_force = (struct stats_control){.version = CONTROL_VERSION, .mode = CONTROL_KEEP};
+    in_force.arm_count = now->arms.count;
+    in_force.assignment = now->arms.assignment;
+    in_force.seed = now->arms.seed;
+    memcpy(in_force.arm_mode, now->arms.mode, sizeof(in_force.arm_mode));
+    memcpy(in_force.arm_weight, now->arms.weight, sizeof(in_force.arm_weight));
+}
+
+void control_begins(struct stats_file *s) {
+    keep_start();
+    in_force.sequence = 0;
+    STORE(&control_seen, 0);
+    s->control = in_force;
+}
+
+static void control_warn(const char *wrong) {
+    static bool told;
+    if (told)
+        return;
+    told = true;
+    log_line("the control block of the statistics file holds %s; ignored", wrong);
+}
+
+static void look_at_unfinished(uint32_t sequence) {
+    uint64_t now = clock_now();
+    if (sequence != odd) {
+        odd = sequence;
+        odd_since = now;
+    } else if (now - odd_since > UNFINISHED_NS) {
+        control_warn("an unfinished write");
+    }
+}
+
+/* False: a seccomp filter was installed meanwhile, or another thread was first. */
+static bool publish(const struct stats_control *c) {
+    const struct config *seen = config();
+    struct config next = *seen;
+    struct arms arms = {c->arm_count, c->assignment, c->seed, {0}, {0}};
+    memcpy(arms.mode, c->arm_mode, sizeof(arms.mode));
+    memcpy(arms.weight, c->arm_weight, sizeof(arms.weight));
+    next.mode = c->mode == CONTROL_KEEP ? started_mode : (enum mode)c->mode;
+    next.window_us = c->window_us ? c->window_us : started_window;
+    next.killed = c->killed != 0;
+    if (!arms_equal(&arms, &next.arms)) {
+        next.arms = arms;
+        next.experiment++;
+    }
+    return !seen->no_syscalls && config_publish(seen, &next);
+}
+
+/* True: another configuration is in force. */
+static bool adopt(struct stats_file *s) {
+    struct stats_control c;
+    if (stats_control_read(&s->control, &c) != 0) {
+        look_at_unfinished(LOAD(&s->control.sequence));
+        return false;
+    }
+    STORE(&control_seen, c.sequence);
+    const char *wrong = stats_control_wrong(&c);
+    if (wrong) {
+        control_warn(wrong);
+        return false;
+    }
+    in_force = c;
+    while (!publish(&c))
+        if (config()->no_syscalls)
+            return false;
+    return true;
+}
+
+bool control_look(uint32_t *sequence) {
+    struct stats_file *s = stats_file_now();
+    if (!s || config()->no_syscalls || !spin_trylock(&control_lock))
+        return false;
+    bool adopted = adopt(s);
+    *sequence = control_seen;
+    spin_unlock(&control_lock);
+    return adopted;
+}
+
+void control_is_in_force(uint32_t sequence) {
+    struct stats_file *s = stats_file_now();
+    const struct config *now = config();
+    if (!s)
+        return;
+    STORE(&s->header.mode, (uint32_t)(now->killed ? MODE_OFF : now->mode));
+    STORE(&s->header.window_us, now->window_us);
+    STORE_RELEASE(&s->header.control_seen, sequence);
 }

@@ -10,6 +10,7 @@
 #define UNSTALL_STATS_FILE_H
 
 #include "base.h"
+#include "evidence.h"
 #include "stats_format.h"
 
 extern INTERNAL struct stats_file *stats_file_mapped;
@@ -27,5 +28,99 @@ struct stats_file *stats_file(const char *directory, uint64_t started_ns);
  * caller must not touch them.  Uses MADV_POPULATE_WRITE (Linux 5.14); on older kernels the
  * whole file is reserved when it is made. */
 bool stats_file_reserve(const void *part, size_t bytes);
+
+/* ---- stats rows ---------------------------------------------------------
+ *
+ * The writer of the statistics file (UNSTALL_STATS): the file, its rows and
+ * its records.  The format is ../stats_file/stats_format.h.
+ *
+ * The file is made when the process first uses TCP, so that a process without TCP,
+ * and a fork that only runs another program, cost nothing.  Only the making uses
+ * system calls.
+ *
+ * Ownership: the mapping is made once in a process and stays.  After fork the
+ * child unmaps its copy first and makes its own on demand.  (MADV_DONTFORK would do
+ * that too, but a handler that forks while its thread adds to a counter would then
+ * return to an unmapped page: SIGSEGV.)
+ *
+ * Locking: any thread adds to counters, with relaxed atomics.  Rows and records are
+ * handed out under a short lock of their own.  No function here takes a connection's
+ * lock.
+ */
+
+extern INTERNAL uint32_t stats_state; /* enum stats_file_life */
+
+enum stats_file_life { LIFE_NONE, LIFE_MAKING, LIFE_THERE, LIFE_REFUSED };
+
+void stats_file_make(void);
+
+/* True if the file is wanted, but not there yet and not refused. */
+static inline bool stats_file_wanted(void) {
+    return UNLIKELY(config()->stats != NULL) && LOAD(&stats_state) <= LIFE_MAKING &&
+           !config()->no_syscalls;
+}
+
+/* The process uses TCP.  Not under a connection's lock; keeps errno. */
+static inline void stats_meets_tcp(void) {
+    if (stats_file_wanted())
+        stats_file_make();
+}
+
+/* The row of an endpoint; 0, `other`, if all are taken. */
+uint32_t stats_row(const struct stats_row *wanted);
+
+/* A new record: the caller fills it in and then calls stats_valid().
+ * EVIDENCE_NONE: open connections use all records. */
+uint32_t stats_record(void);
+void stats_valid(uint32_t *state);
+/* The connection of the record has ended: it may be used again. */
+void stats_record_ended(uint32_t record);
+
+/* This thread's counters of the connection's row, or of `other` while it has no row.  Lock held. */
+static inline struct stats_shard *stats_shard(struct stats_file *s, const struct evidence *e) {
+    return &s->shard[e->row == EVIDENCE_NONE ? 0 : e->row][thread_tag() % STATS_SHARDS];
+}
+
+/* Add to one of them.  Lock held. */
+static inline void stats_add(const struct evidence *e, enum stats_counter what, uint64_t n) {
+    struct stats_file *s = stats_file_now();
+    if (s)
+        __atomic_fetch_add(&STATS_COUNTER(stats_shard(s, e), what), n, __ATOMIC_RELAXED);
+}
+
+/* True if this process, or one that it was forked from, has made a file. */
+bool stats_ever_made(void);
+/* In the child of a fork. */
+void stats_file_forked(void);
+/* The program, or the forked child, begins now. */
+void stats_file_program_begins(void);
+/* The process ends, or its image is replaced; goes_on: the replacement failed. */
+void stats_file_ends(bool gives_back);
+void stats_file_goes_on(void);
+
+/* ---- stats control ------------------------------------------------------
+ *
+ * Live configuration.  A tool writes the control block of the statistics file; this
+ * process adopts it when a message starts, and at each tick of the ticker.
+ *
+ * A block with bad values, or one that stays unfinished, is ignored with one warning.
+ */
+
+extern INTERNAL uint32_t control_seen; /* the last sequence that was looked at */
+
+/* Cheap: true if the block has changed since the last look. */
+static inline bool control_changed(void) {
+    struct stats_file *s = stats_file_now();
+    return s && UNLIKELY(LOAD(&s->control.sequence) != LOAD(&control_seen));
+}
+
+/* Read the block and publish its configuration.  True: the configuration has changed.  The
+ * caller then sweeps all connections (sweep_told()) and passes `sequence` to
+ * control_is_in_force(). */
+bool control_look(uint32_t *sequence);
+void control_is_in_force(uint32_t sequence);
+
+/* Fill the control block of a new statistics file with the configuration in force. */
+void control_begins(struct stats_file *s);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "tally.h"
 
-#include "address.h"
+#include "config.h"
 #include "assignment.h"
 #include "clock.h"
 #include "kernel.h"
-#include "stats_control.h"
-#include "stats_rows.h"
+#include "stats_file.h"
 #include "upcalls.h"
 
 enum { MOVE_AFTER = 64 };

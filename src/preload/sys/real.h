@@ -35,4 +35,15 @@ void *real_find(void **slot, const char *name);
  * send, read and recv have been. */
 #define REAL_FOUND(name) ((__typeof__(&name))LOAD(&real_##name))
 
+/* ---- absent -------------------------------------------------------------
+ *
+ * Stands for a name that this libc lacks.
+ */
+
+/* What a call of `name`, whose next definition belongs in `slot`, then does (surface.def). */
+void *absent(void **slot, const char *name);
+
+/* That of a required name, and of one that fails as an absent system call does. */
+long absent_call(void);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "stats.h"
+#include "report.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -10,7 +11,7 @@
 #include "kernel.h"
 #include "log.h"
 #include "raw.h"
-#include "stats_rows.h"
+#include "stats_file.h"
 #include "tally.h"
 
 /* The report has the first counters of the statistics file, up to this one. */
@@ -133,4 +134,27 @@ void stats_report(void) {
 
 void stats_forked(void) {
     memset(&ended, 0, sizeof(ended));
+}
+
+/* ---- verbose ------------------------------------------------------------ */
+
+void verbose_start(void) {
+    const struct config *now = config();
+    if (!verbose(1))
+        return;
+    log_line("%s[%d]: mode %s, window %d us, small %d bytes", now->program, raw0(SYS_getpid),
+             mode_names[now->mode], (long)now->window_us, (long)now->small);
+}
+
+void verbose_late_push(int fd, size_t bytes, bool first) {
+    if (!verbose(first ? 1 : 2) || config()->no_syscalls)
+        return;
+    struct sockaddr_storage peer = {0};
+    struct stats_address far = {0};
+    char address[INET6_ADDRSTRLEN] = "?";
+    if (kernel->name(fd, true, &peer) == 0 && address_of(&peer, &far))
+        inet_ntop(far.family, far.address, address, sizeof(address));
+    log_line("descriptor %d to %s port %d: a second small write (%d bytes) in one message, "
+             "with Nagle in force: TCP_NODELAY set",
+             (long)fd, address, (long)far.port, (long)bytes);
 }

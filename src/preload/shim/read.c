@@ -6,19 +6,17 @@
 
 #include "clock.h"
 #include "config.h"
-#include "decide.h"
+#include "endpoint_cache.h"
 #include "evidence.h"
 #include "fds.h"
-#include "hold.h"
 #include "kernel.h"
-#include "endpoint_cache.h"
 #include "policy_inline.h"
 #include "real.h"
 #include "reentry.h"
 #include "shim.h"
-#include "shim_parts.h"
-#include "shim_tally.h"
 #include "tally.h"
+#include "turn.h"
+#include "write.h"
 
 /* True: a read or write of this descriptor, which is not the connection of the open
  * turn, may block.  Only regular files never block.  The library asks the kernel once

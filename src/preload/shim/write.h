@@ -4,12 +4,13 @@
  * shim_tally.c, shim_after.c, shim_buffered.c, shim_bulk.c.  The caller holds the
  * connection's lock unless a comment says otherwise.
  */
-#ifndef UNSTALL_SHIM_PARTS_H
-#define UNSTALL_SHIM_PARTS_H
+#ifndef UNSTALL_WRITE_H
+#define UNSTALL_WRITE_H
 
-#include "decide.h"
-#include "hold.h"
+#include "config.h"
+#include "conn.h"
 #include "shim.h"
+#include "turn.h"
 
 /* ---- the forms (shim_forms.c) ---------------------------------------- */
 
@@ -117,5 +118,22 @@ enum drain { DRAIN_OVER, DRAIN_FAILS, DRAIN_MISSED };
 enum drain shim_drain(struct conn *c, struct write_request *o);
 /* Closes o->fd if it is not `fd`.  No lock held; errno unchanged. */
 void shim_close_own(const struct write_request *o, int fd);
+
+/* ---- shim tally ---------------------------------------------------------
+ *
+ * The work for statistics that must run without a connection's lock: opening the file and reading the live
+ * configuration.
+ */
+
+void shim_tally_catch_up(void);
+
+static inline void shim_tally_outside(void) {
+    if (UNLIKELY(config()->stats != NULL))
+        shim_tally_catch_up();
+}
+
+/* Runs before a write of a connection that has c->evidence.  It may have to release the
+ * lock for a moment.  Returns the connection, locked, or NULL. */
+struct conn *shim_tally(struct conn *c, int fd);
 
 #endif

@@ -10,23 +10,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "behind.h"
 #include "close.h"
-#include "config.h"
-#include "fds.h"
 #include "coalesce_buffer.h"
-#include "hold.h"
-#include "kernel.h"
+#include "config.h"
 #include "endpoint_cache.h"
+#include "fds.h"
+#include "kernel.h"
 #include "log.h"
 #include "raw.h"
-#include "shim_reentry.h"
 #include "reentry.h"
 #include "rings.h"
 #include "shim.h"
-#include "shim_cured.h"
-#include "shim_tally.h"
 #include "tally.h"
-#include "ticker_thread.h"
+#include "turn.h"
+#include "window.h"
+#include "write.h"
 
 enum { TYPE_MASK = 0xf };
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "window.h"
+#include "fuzz_window.h"
 
 #include <assert.h>
 
 #include "close.h"
 #include "coalesce_buffer.h"
 #include "fds.h"
-#include "hold.h"
-#include "ticker_thread.h"
+#include "turn.h"
+#include "window.h"
 
 enum { WATCHED = 64 };
 

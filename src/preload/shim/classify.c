@@ -6,16 +6,14 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
-#include "address.h"
 #include "config.h"
 #include "cookies.h"
 #include "fds.h"
-#include "hold.h"
 #include "kernel.h"
 #include "log.h"
 #include "shim.h"
-#include "shim_cured.h"
 #include "sweep.h"
+#include "turn.h"
 
 /* A number is one of its own domain: 6 is NETLINK_XFRM, BTPROTO_HIDP, and IPPROTO_TCP of a raw socket, too.
  * Of these TCP alone has streams.  SO_DOMAIN would not tell a raw socket. */
@@ -122,4 +120,29 @@ struct conn *shim_find(int fd) {
     if (UNLIKELY(c->epoch != config()->epoch || c->nodelay_checked != LOAD(&nodelay_epoch)))
         shim_refresh(c);
     return c;
+}
+
+/* ---- shim cured --------------------------------------------------------- */
+
+bool rings_known;
+
+/* True: the connection gets TCP_NODELAY when it is made.  The reason is UNSTALL_NODELAY=always, an
+ * io_uring, or a stdio stream on the descriptor. */
+void shim_nodelay_at_creation(struct conn *c) {
+    const struct config *now = config();
+    if (now->no_syscalls || !(now->always_nodelay || LOAD(&rings_known) || c->policy.untracked_io) ||
+        c->policy.nodelay || c->policy.app_cork)
+        return;
+    shim_refresh(c);
+    if (mode_cures((enum mode)c->policy.mode) && !c->policy.nodelay)
+        hold_set_nodelay(c, c->fd);
+}
+
+void shim_uring(void) {
+    if (!ours())
+        return;
+    STORE(&rings_known, true);
+    FDS_EACH(c)
+        if (!c->listener && c->policy.established)
+            shim_nodelay_at_creation(c);
 }

@@ -6,17 +6,16 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "config.h"
 #include "clock.h"
 #include "coalesce_buffer.h"
-#include "decide.h"
+#include "config.h"
 #include "evidence.h"
-#include "hold.h"
-#include "reentry.h"
+#include "fds.h"
 #include "kernel.h"
 #include "policy_inline.h"
-#include "fds.h"
-#include "shim_parts.h"
+#include "reentry.h"
+#include "turn.h"
+#include "write.h"
 
 /* SO_TIMESTAMPING with 64-bit times (Linux 5.1).  A 64-bit program may use this number, too. */
 #define SO_TIMESTAMPING_64 65

@@ -2,8 +2,8 @@
  *
  * Writes that cannot have the connection's lock (reentry.h).
  */
-#ifndef UNSTALL_SHIM_REENTRY_H
-#define UNSTALL_SHIM_REENTRY_H
+#ifndef UNSTALL_BEHIND_H
+#define UNSTALL_BEHIND_H
 
 #include "shim.h"
 #include "ticker.h"

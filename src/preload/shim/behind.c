@@ -8,16 +8,22 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "coalesce_buffer.h"
+#include "evidence.h"
 #include "fds.h"
 #include "kernel.h"
 #include "raw.h"
+#include "readable.h"
 #include "real.h"
 #include "reentry.h"
-#include "shim_parts.h"
-#include "shim_reentry.h"
+#include "behind.h"
+#include "ticker.h"
+#include "turn.h"
+#include "window.h"
+#include "write.h"
 
 enum {
     PARTS = 64,
@@ -299,4 +305,258 @@ ssize_t shim_send_after_buffered(struct conn *c, const struct write_request *o, 
         sent = reentry_write(&now);
     shim_close_own(&now, o->fd);
     return sent;
+}
+
+/* ---- shim bulk ----------------------------------------------------------
+ *
+ * Calls that move bytes into a connection but can be neither held nor buffered.
+ */
+
+/* The connection's lock cannot be had. */
+static enum bulk begins_aside(int fd, struct call *call) {
+    *call = call_on(fd);
+    return call->conn && reentry_may_stand_behind(call->conn) ? BULK_ASIDE : BULK_GOES;
+}
+
+enum bulk shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
+    *call = (struct call){0};
+    if (!ours())
+        return BULK_GOES;
+    struct conn *turn = LOAD(&self.turn);
+    if (turn && fds_conn(fds_word(fd)) != turn)
+        shim_other_write(fd);
+    struct conn *c = shim_find(fd);
+    if (c && UNLIKELY(c->evidence != NULL))
+        c = shim_tally(c, fd);
+    if (!c)
+        return begins_aside(fd, call);
+    struct write_request o = {.fd = fd, .flags = flags, .raw = raw};
+    if (buffer_length(c) && c->policy.no_more)
+        hold_push(c, PUSH_WRITE); /* MPTCP: MSG_MORE joins nothing */
+    hold_join_turn(c);
+    if (buffer_length(c)) {
+        /* the buffered header leaves in the same segments as the bytes of this call */
+        bool no_wait = UNLIKELY(c->draining) && shim_non_blocking(&o);
+        enum drained drained = no_wait ? shim_drained(c, fd) : c->draining ? DRAIN_FULL : DRAINED;
+        if (drained == DRAIN_STOPPED)
+            return begins_aside(fd, call);
+        if (drained == DRAIN_FULL || !buffer_flush(c, MSG_MORE)) {
+            if (no_wait || shim_non_blocking(&o)) {
+                conn_unlock(c);
+                errno = EAGAIN;
+                return BULK_FAILS;
+            }
+            enum drain drain = shim_drain(c, &o);
+            if (drain != DRAIN_OVER)
+                return drain == DRAIN_FAILS ? BULK_FAILS : begins_aside(fd, call);
+            if (UNLIKELY(o.fd != fd)) { /* closed meanwhile: the call would go to another file */
+                conn_unlock(c);
+                shim_close_own(&o, fd);
+                errno = EBADF;
+                return BULK_FAILS;
+            }
+        }
+        if (LIKELY(!c->pending_error)) {
+            STORE(&c->held, true);
+            ticker_watch(c);
+        }
+    }
+    if (UNLIKELY(c->pending_error)) {
+        shim_tell_error(c, flags);
+        return BULK_FAILS;
+    }
+    evidence_writes(c);
+    *call = call_of(c);
+    conn_unlock(c);
+    return BULK_GOES;
+}
+
+/* Policy decides by the bytes moved, not by the bytes requested: callers of sendfile(2) and
+ * splice(2) often pass a large length.  So the late push comes after the call, and pushes the
+ * bytes that Nagle has kept back. */
+void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, bool more,
+                     uintptr_t caller) {
+    struct conn *c = call.conn;
+    if (!c || moved == 0)
+        return;
+    int saved = errno;
+    if (UNLIKELY(!conn_lock(c))) {
+        if (moved > 0 && !call_seems_stale(call))
+            conn_count_bytes(c, (uint64_t)moved);
+        errno = saved;
+        return;
+    }
+    bool stale = call_is_stale(call);
+    if (moved < 0 || stale) {
+        if (!stale)
+            policy_met(&c->policy, saved);
+        conn_unlock(c);
+        errno = saved;
+        return;
+    }
+    policy_established(&c->policy);
+    STORE(&c->held, c->held && more); /* bytes sent with MSG_MORE wait, and ours before them */
+    struct policy_limits limits = decide_limits();
+    struct policy_write w = {(size_t)moved / pieces, more, true};
+    struct evidence_write made = {fd, (uint64_t)moved / pieces, caller};
+    for (unsigned i = 0; i < pieces; i++) {
+        struct policy_action action = decide_write(c, &limits, &w);
+        shim_account(c, &action, i ? 0 : (size_t)moved);
+        evidence_wrote(c, &action, &made);
+        decide_apply(c, &action, fd);
+    }
+    conn_unlock(c);
+    errno = saved;
+}
+
+/* ---- shim reentry ------------------------------------------------------- */
+
+/* Keeps `bytes` of a write aside, from its byte `at` on. */
+static bool keep(struct call call, const struct parts *p, size_t at, size_t bytes) {
+    struct piece *piece = reentry_piece(call.generation, bytes);
+    if (!piece)
+        return false;
+    for (size_t i = 0; i < p->count && piece->bytes < bytes; i++) {
+        size_t skip = at < p->iov[i].iov_len ? at : p->iov[i].iov_len, n = p->iov[i].iov_len - skip;
+        at -= skip;
+        if (n > bytes - piece->bytes)
+            n = bytes - piece->bytes;
+        memcpy(piece->data + piece->bytes, (const char *)p->iov[i].iov_base + skip, n);
+        piece->bytes += (uint32_t)n;
+    }
+    reentry_keep_aside(call.conn, piece);
+    return true;
+}
+
+/* Keeps the bytes of a write for later.  Of a handler's, or a non-blocking one, bytes that do not fit are not
+ * accepted (a partial write).  Without memory the write fails: sent at once it would overtake the bytes in
+ * front of it. */
+static ssize_t defer(struct call call, const struct write_request *o, const struct parts *p) {
+    size_t most = p->bytes < PIECE_MOST ? p->bytes : PIECE_MOST, kept = 0;
+    if (p->bytes == 0)
+        return shim_forward(o);
+    if (p->bytes > most && self.depth == 0 && !shim_non_blocking(o))
+        most = p->bytes;
+    if (LOAD(&call.conn->aside) & (ASIDE_SHUT | ASIDE_SHUTS))
+        return shim_fail(EPIPE, o->flags);
+    if (!shim_parts_readable(p, most))
+        return shim_fail(EFAULT, o->flags);
+    while (kept < most && keep(call, p, kept, most - kept < PIECE_MOST ? most - kept : PIECE_MOST))
+        kept += most - kept < PIECE_MOST ? most - kept : PIECE_MOST;
+    return kept ? (ssize_t)kept : shim_fail(ENOBUFS, o->flags);
+}
+
+/* Passes a write that nothing stands in front of.  It is counted before it leaves, so that the kernel never
+ * has more bytes than were counted; but in a mode that does not cure, nobody compares the counts, and the
+ * caller's vector is not followed. */
+static ssize_t pass(struct conn *c, const struct write_request *o) {
+    struct parts p = {.bytes = o->bytes, .valid = true};
+    if (mode_cures((enum mode)LOAD(&c->policy.mode)))
+        shim_parts_of(o, &p);
+    size_t counted = p.valid ? p.bytes : 0;
+    conn_count_bytes(c, counted);
+    ssize_t sent = shim_forward(o);
+    if (UNLIKELY(sent != (ssize_t)counted))
+        conn_count_bytes(c, (sent > 0 ? (uint64_t)sent : 0) - counted);
+    if (sent > 0) {
+        __atomic_fetch_add(&c->counts.writes, 1, __ATOMIC_RELAXED);
+        if (LOAD(&c->held))
+            reentry_set_aside(c, ASIDE_PUSH, 0); /* under Nagle they and this write may wait */
+    }
+    return sent;
+}
+
+/* True: the connections of this process are known to this call.  vfork(2) suspends this thread; the
+ * kernel delivers pending signals before the thread can clear `vforked`.  A handler can then run
+ * in the parent with the mark set, while other threads have buffered bytes. */
+static bool knows_connections(void) {
+    if (UNLIKELY(self.vforked))
+        return LOAD(&ticker_process) && raw0(SYS_getpid) == LOAD(&ticker_process);
+    return self.depth || self.draining || ours();
+}
+
+/* True: this is no handler's call on the stack of the section that it has interrupted.  The handler has left,
+ * or this is a coroutine's call, and the section goes on later. */
+static bool comes_from_above(void) {
+    return !self.vforked && (uintptr_t)__builtin_frame_address(0) > self.frame;
+}
+
+ssize_t reentry_write(const struct write_request *o) {
+    const struct call call = knows_connections() ? call_on(o->fd) : (struct call){0};
+    struct conn *c = call.conn;
+    struct parts p;
+    if (!c)
+        return shim_forward(o);
+    if (!reentry_may_stand_behind(c))
+        return self.vforked ? shim_forward(o) : pass(c, o);
+    shim_parts_of(o, &p);
+    if (!p.valid)
+        return shim_forward(o);
+    struct conn *outer = self.locked;
+    ssize_t sent;
+    if (lock_is_mine(&c->lock) && comes_from_above() && !buffer_is_about_to_send(c) && reentry_last(c)) {
+        sent = pass(c, o);
+    } else if (lock_is_mine(&c->lock) || !conn_trylock(c)) {
+        sent = defer(call, o, &p);
+    } else if (c->draining) {
+        conn_unlock(c);
+        self.locked = outer;
+        sent = defer(call, o, &p);
+    } else if (buffer_length(c) && !call_is_stale(call)) {
+        conn_count_bytes(c, p.bytes);
+        sent = shim_send_after_buffered(c, o, &p);
+    } else {
+        conn_unlock(c);
+        self.locked = outer;
+        sent = self.vforked ? shim_forward(o) : pass(c, o);
+    }
+    self.locked = outer;
+    return sent;
+}
+
+bool reentry_stands_behind_slow(int fd) {
+    bool left = !self.vforked && self.depth && ours();
+    struct conn *c = fds_conn(fds_word(fd));
+    bool beneath = !left && (self.depth || self.vforked || self.draining == c);
+    return c && beneath && knows_connections() && reentry_may_stand_behind(c);
+}
+
+/* Reads the bytes and keeps them for later: the kernel would send them before the earlier bytes. */
+ssize_t reentry_move(int fd, int from, off64_t *offset, size_t bytes) {
+    const struct call call = call_on(fd);
+    if (!call.conn)
+        return shim_fail(EBADF, MSG_NOSIGNAL); /* closed meanwhile */
+    if (offset && !readable(offset, sizeof(*offset)))
+        return shim_fail(EFAULT, MSG_NOSIGNAL);
+    struct piece *piece = reentry_piece(call.generation, bytes);
+    if (!piece)
+        return shim_fail(ENOMEM, MSG_NOSIGNAL);
+    struct iovec part = {piece->data, piece->room};
+    /* preadv2(2) with offset -1 reads at the file offset and advances it */
+    long got = raw6(SYS_preadv2, from, (long)&part, 1, RAW_HALVES(offset ? *offset : -1), 0);
+    if (got <= 0) {
+        reentry_unmap(piece);
+        return got < 0 ? shim_fail((int)-got, MSG_NOSIGNAL) : 0;
+    }
+    if (offset)
+        *offset += got;
+    piece->bytes = (uint32_t)got;
+    reentry_keep_aside(call.conn, piece);
+    return got;
+}
+
+int reentry_messages(int fd, struct mmsghdr *messages, unsigned count, int flags) {
+    unsigned sent = 0;
+    for (; sent < count && sent < IOV_MAX; sent++) {
+        if (!readable(&messages[sent], sizeof(messages[sent])))
+            return sent ? (int)sent : (int)shim_fail(EFAULT, flags);
+        ssize_t n = reentry_write(&(struct write_request){.fd = fd,
+                                               .form = FORM_SENDMSG,
+                                               .message = &messages[sent].msg_hdr,
+                                               .flags = flags});
+        if (n < 0)
+            return sent ? (int)sent : -1;
+        messages[sent].msg_len = (unsigned)n;
+    }
+    return (int)sent;
 }

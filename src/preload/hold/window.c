@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ticker_thread.h"
+#include "window.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,18 +10,17 @@
 
 #include "clock.h"
 #include "close.h"
+#include "coalesce_buffer.h"
 #include "config.h"
 #include "fds.h"
-#include "coalesce_buffer.h"
-#include "hold.h"
+#include "turn.h"
 #include "kernel.h"
+#include "lock.h"
 #include "raw.h"
 #include "raw_thread.h"
 #include "reentry.h"
-#include "spin.h"
-#include "stats_control.h"
+#include "stats_file.h"
 #include "sweep.h"
-#include "ticker_pace.h"
 
 enum {
     ENOUGH_STOPS = 16,   /* by changes of rights; then the thread starts no more */

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-#include "hold.h"
+#include "turn.h"
 
 #include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <pthread.h>
 
 #include "clock.h"
-#include "config.h"
 #include "coalesce_buffer.h"
-#include "decide.h"
+#include "config.h"
+#include "endpoint_cache.h"
+#include "evidence.h"
+#include "fds.h"
 #include "kernel.h"
+#include "proof.h"
 #include "reentry.h"
 #include "ticker.h"
+#include "window.h"
 
 enum {
     FALLBACK_MSS = 536, /* RFC 9293, 3.7.1 */
@@ -321,4 +326,229 @@ void hold_before_signal(void) {
     }
     hold_push(c, PUSH_PROCESS);
     conn_unlock(c);
+}
+
+/* ---- hold habit --------------------------------------------------------- */
+
+enum {
+    KERNEL_ENDS_NS = 200000000, /* the kernel ends a hold after this time at the earliest */
+    MOST_LOST = 2,              /* times that others had the processor during a hold */
+};
+
+void hold_learn_piece(struct conn *c) {
+    if (!ticker_windowless(ticker_state()))
+        return;
+    uint64_t now = clock_now();
+    policy_habit_piece(&c->policy, now - c->held_since);
+    c->held_since = now;
+    STORE(&c->turn_end, TURN_ENDS); /* the habit needs the end of the turn, too */
+}
+
+/* Since the hold began, the thread lost its processor to others once or twice, and has neither waited nor
+ * computed for longer than a hold may last.  A program that waits by sched_yield(2) loses it more often. */
+static bool was_preempted(const struct conn *c) {
+    const struct kernel_usage *then = &self.hold.used;
+    struct kernel_usage now;
+    return self.hold.of == c && self.hold.since == c->held_since && !config()->no_syscalls &&
+           kernel->usage(&now) == 0 && now.waits == then->waits && now.lost - then->lost - 1 < MOST_LOST &&
+           now.cpu_ns - then->cpu_ns <= HOLD_LATE_NS;
+}
+
+/* A hold was late.  Where a write joins the first one of an endpoint, from then on the library can tell a
+ * program that computes from a busy machine.  True: the habit goes on. */
+static bool goes_on_after_late(struct conn *c, bool joined) {
+    if (joined && was_preempted(c))
+        return true;
+    if (joined && c->endpoint && !LOAD(&endpoint_late[c->endpoint].any)) {
+        STORE(&endpoint_late[c->endpoint].watched, true);
+        c->policy.quick_turns = 0;
+        c->held_since = clock_coarse(); /* this hold does not count again */
+    } else {
+        if (c->endpoint)
+            STORE(&endpoint_late[c->endpoint].nodelay_only, true);
+        c->policy.nodelay_only = true;
+    }
+    return false;
+}
+
+bool hold_check_age_slow(struct conn *c, bool joined) {
+    uint64_t now = clock_coarse(), age = now - c->held_since;
+    if (LIKELY(c->policy.mode == MODE_AUTO)) {
+        return LIKELY(age <= HOLD_LATE_NS) || age <= clock_coarse_surely(HOLD_LATE_NS) ||
+               goes_on_after_late(c, joined);
+    } else if (c->policy.mode == MODE_CORK) {
+        if (age > KERNEL_ENDS_NS)
+            policy_window_ended(&c->policy, true);
+        c->held_since = now;
+    }
+    return true;
+}
+
+/* ---- decide ------------------------------------------------------------- */
+
+bool hold_refused;
+
+/* Asks policy, and again once the kernel has given the facts that it misses. */
+#define ASK(c, action, question)             \
+    do {                                     \
+        (action) = (question);               \
+        if (UNLIKELY((action).need_facts)) { \
+            hold_ask_facts(c);               \
+            (action) = (question);           \
+        }                                    \
+    } while (0)
+
+struct policy_action decide_write(struct conn *c, const struct policy_limits *limits,
+                                  const struct policy_write *w) {
+    struct policy_action action;
+    ASK(c, action, policy_write(&c->policy, limits, w));
+    return action;
+}
+
+/* The library saw no input.  The kernel's count shows whether none came, or another reader took it. */
+static bool input_came_unseen(struct conn *c) {
+    struct kernel_tcp_info info;
+    if (kernel->tcp_info(c->fd, &info) != 0 || info.bytes_received == 0)
+        return false;
+    c->policy.input_ever = true;
+    c->policy.one_way = false;
+    return true;
+}
+
+void decide_apply(struct conn *c, const struct policy_action *action, int fd) {
+    if (UNLIKELY(action->back_to_app) && !input_came_unseen(c))
+        hold_restore(c);
+    if (UNLIKELY(action->late_push)) {
+        hold_set_nodelay(c, fds_word(fd) == (uintptr_t)c ? fd : c->fd); /* else a handler has closed it */
+        c->counts.late_pushes++;
+    }
+}
+
+static uint16_t now_ms(void) {
+    return (uint16_t)(clock_coarse() / 1000000 | 1);
+}
+
+/* Bytes before it are unacknowledged, or it is held already. */
+static void write_waits(struct conn *c, int fd) {
+    if (!c->policy.crosses) {
+        c->crossed_ms = now_ms();
+        return;
+    }
+    hold_set_nodelay(c, fd);
+    c->counts.late_pushes++;
+}
+
+/* Policy does not know all options of a socket whose creation we did not see. */
+static bool may_wait(struct conn *c, struct kernel_tcp_info *info, int fd) {
+    struct policy *p = &c->policy;
+    if (!mode_cures((enum mode)p->mode) || config()->no_syscalls)
+        return false;
+    if (UNLIKELY(p->unsure))
+        hold_ask_facts(c);
+    return (!p->nodelay || p->nodelay_uncertain) && !policy_left_alone(p, config()->override) &&
+           kernel->tcp_info(fd, info) == 0;
+}
+
+void decide_crossing(struct conn *c, int fd) {
+    struct kernel_tcp_info before;
+    if (may_wait(c, &before, fd) && before.unacked > 0)
+        write_waits(c, fd);
+}
+
+void decide_crossed(struct conn *c, int fd) {
+    struct kernel_tcp_info after;
+    if (may_wait(c, &after, fd) && proof_held(&after))
+        write_waits(c, fd);
+}
+
+/* A loss delays by RTO_LEAST_MS or more, a delayed acknowledgement by less.  The clocks of both times advance
+ * by a tick of the kernel, 1 to 10 ms.  Of several writes since then the kernel tells the last one's time. */
+void decide_crossing_slow(struct conn *c) {
+    enum { RTO_LEAST_MS = 200 };
+    struct kernel_tcp_info info;
+    int age = (uint16_t)(now_ms() - c->crossed_ms);
+    c->crossed_ms = 0;
+    if (age < PROOF_LEAST_MS || c->policy.units != 1 || !may_wait(c, &info, c->fd) ||
+        info.last_sent_ms > (uint32_t)age)
+        return;
+    int held = age - (int)info.last_sent_ms, round_trip = (int)(info.rtt_least_us / 1000);
+    if (held < PROOF_LEAST_MS + round_trip || held >= RTO_LEAST_MS + round_trip)
+        return;
+    evidence_crossing(c, (uint64_t)held * 1000000);
+    c->policy.crosses = true;
+    endpoint_crosses(c);
+    hold_set_nodelay(c, c->fd);
+    c->counts.late_pushes++;
+}
+
+void decide_release(struct conn *c, size_t waiting) {
+    struct policy_limits limits = decide_limits();
+    struct policy_action action;
+    ASK(c, action, policy_release(&c->policy, &limits, waiting));
+    decide_apply(c, &action, c->fd);
+    if (UNLIKELY(action.crossing))
+        decide_crossing(c, c->fd);
+}
+
+void decide_uncork(struct conn *c) {
+    struct policy_limits limits = decide_limits();
+    struct policy_action action;
+    ASK(c, action, policy_uncork(&c->policy, &limits));
+    decide_apply(c, &action, c->fd);
+    if (UNLIKELY(action.crossing))
+        decide_crossed(c, c->fd);
+    evidence_uncorked(c, &action);
+}
+
+/* ---- thread end --------------------------------------------------------- */
+
+/* glibc keeps the values of these in the thread itself.  For a later key it allocates, perhaps in a signal
+ * handler that has interrupted malloc(3). */
+enum { KEYS_IN_THREAD = 32 };
+
+static pthread_key_t ends_key;
+static uint32_t ends_state; /* of ends_key: 0 none, 1 in creation, 2 ready, 3 impossible */
+
+static void thread_ends(void *unused) {
+    (void)unused;
+    self.ends_watched = false;
+    reentry_abandon(); /* cancelled while sending buffered bytes, or inside a handler */
+    hold_thread_ends();
+    struct conn *c = self.releasing;
+    self.releasing = NULL;
+    if (c && conn_lock(c)) { /* cancelled before the write that would have pushed the held bytes */
+        STORE(&c->held, true);
+        hold_push(c, PUSH_PROCESS);
+        conn_unlock(c);
+    }
+    buffer_thread_ends();
+}
+
+void hold_watches_ends(void) {
+    uint32_t none = 0;
+    if (!REPLACE(&ends_state, &none, 1, __ATOMIC_ACQ_REL))
+        return;
+    bool made = pthread_key_create(&ends_key, thread_ends) == 0;
+    bool far = made && ends_key >= KEYS_IN_THREAD;
+    if (far)
+        pthread_key_delete(ends_key);
+    STORE_RELEASE(&ends_state, made && !far ? 2 : 3);
+}
+
+void hold_watch_thread_end(void) {
+    hold_watches_ends();
+    if (UNLIKELY(self.lock_bits == 0))
+        lock_bits_make();
+    if (LOAD_ACQUIRE(&ends_state) == 2)
+        self.ends_watched = pthread_setspecific(ends_key, &self) == 0;
+}
+
+void thread_may_lock(void) {
+    if (!self.ends_watched)
+        hold_watch_thread_end();
+}
+
+void hold_thread_ends(void) {
+    hold_end_turn(PUSH_PROCESS);
+    ticker_thread_ends();
 }

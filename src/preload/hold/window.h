@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The window's thread: pushes bytes that a computing thread has held longer than
+ * the window, and sends buffered bytes that the kernel did not take at once.
+ *
+ * docs/design.md, "The window", says when it exists, starts, ticks and ends.  Mode coalesce needs it, because
+ * buffered bytes that no thread sends are lost.  A program with a single thread stays single-threaded.
+ */
+#ifndef UNSTALL_WINDOW_H
+#define UNSTALL_WINDOW_H
+
+#include "config.h"
+#include "ticker.h"
+
+/* The id of the process that has, or had, a window's thread; 0: none yet. */
+extern INTERNAL int ticker_process;
+
+/* Runs before the first hold or the first buffered write, which is number `position` of its turn, from 1:
+ * starts the thread if the program needs it.  Where it stays undecided (TICKER_NONE), nothing may be held
+ * now.  Takes no connection's lock; the caller must hold none. */
+void ticker_decide(bool buffers, unsigned position);
+
+/* Ends the thread and waits for its end.  The next hold decides again.  True: it ran. */
+bool ticker_stop(void);
+
+/* The same, and the thread does not start until ticker_unbar(), which takes the result.  `rights`: for a
+ * change of rights.  In a program with threads it then starts no sooner than 100 ms after ticker_unbar(), and
+ * after the sixteenth such stop it starts no more. */
+uint32_t ticker_bar(bool rights);
+void ticker_unbar(uint32_t barred);
+
+/* True if the thread has this id. */
+bool ticker_is_task(long task);
+
+/* True if a connection has unsent buffered bytes, for which the kernel had no room. */
+bool ticker_has_left(void);
+
+/* The thread was stopped and the process goes on: it starts again for such bytes. */
+void ticker_goes_on(void);
+
+/* Returns the number of tasks of this process; 0: unknown. */
+unsigned ticker_tasks(void);
+
+/* The program has a thread of its own now: the next hold decides again. */
+void ticker_threads_seen(void);
+
+/* The calling thread ends by SYS_exit.  libc still counts it, so libc will not end the process
+ * after the last other thread.  From now on the end of each thread stops the window's thread. */
+void ticker_task_exits(void);
+void ticker_thread_ends(void);
+
+/* Runs in the child of a fork, which has one thread. */
+void ticker_forked(void);
+
+/* ---- ticker pace --------------------------------------------------------
+ *
+ * The length of the next tick of the window's thread (ticker_thread.c), from what the last ticks have found.
+ */
+
+enum {
+    LONGEST_TICK_US = 4000,
+    CALM_TICK_US = 8000, /* a tick of 1 ms costs 3.5 % of a core, this one 0.5 % */
+    CALM_AFTER = 16,     /* ticks in which every hold ended by itself */
+    BUSY_AFTER = 16,     /* ticks that found a hold which had ended at the next tick */
+};
+
+static inline uint32_t tick_us(void) {
+    uint32_t window = config()->window_us;
+    return window < LONGEST_TICK_US ? window : LONGEST_TICK_US;
+}
+
+/* A window of many ticks: the ticks do not count, because a late tick is followed by an early one. */
+static inline bool window_is_long(void) {
+    return config()->window_us > LONGEST_TICK_US;
+}
+
+/* The result of a tick. */
+struct tick {
+    uint64_t number;
+    uint64_t ns;  /* its time */
+    bool waits;   /* some bytes are held: look again after one window */
+    bool expired; /* a hold was older than the window */
+};
+
+/* The time between ticks.  While all turns end by themselves, a tick every 8 ms is enough: a hold
+ * that it finds is checked again one window later.  With many connections some turn is always
+ * open, and this rule would give a tick every window.  The tick is then 4.5 ms (for a window of
+ * 1 ms), and a hold that two ticks find is too old.  In both cases no hold lasts longer than a
+ * window and 8 ms. */
+struct pace {
+    unsigned calm; /* ticks since the last that found a hold older than the window */
+    unsigned open; /* how often recent ticks found a hold and none too old */
+    bool waits;    /* the last tick found a hold */
+    bool slow;     /* the last tick took 8 ms */
+};
+
+static inline uint32_t next_tick_us(struct pace *p) {
+    bool busy = p->open >= BUSY_AFTER;
+    bool soon = p->calm < CALM_AFTER || (p->waits && (p->slow || !busy));
+    p->slow = !soon && !busy;
+    return soon ? tick_us() : busy ? (tick_us() + CALM_TICK_US) / 2 : CALM_TICK_US;
+}
+
+static inline void keep_pace(struct pace *p, const struct tick *seen) {
+    p->waits = seen->waits;
+    p->calm = seen->expired ? 0 : p->calm + 1;
+    if (seen->expired)
+        p->open = 0;
+    else if (!seen->waits)
+        p->open -= p->open > 0;
+    else if (p->open < BUSY_AFTER * 2)
+        p->open++;
+}
+
+#endif

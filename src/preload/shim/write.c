@@ -1,0 +1,741 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The path of a write: decide under the connection's lock, forward without it.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "coalesce_buffer.h"
+#include "config.h"
+#include "cookies.h"
+#include "evidence.h"
+#include "fds.h"
+#include "kernel.h"
+#include "policy_inline.h"
+#include "readable.h"
+#include "real.h"
+#include "reentry.h"
+#include "write.h"
+#include "behind.h"
+#include "stats_file.h"
+#include "sweep.h"
+#include "tally.h"
+#include "ticker.h"
+#include "turn.h"
+#include "report.h"
+#include "window.h"
+
+/* Before the first write enters a buffer: checks that the descriptor still belongs to this
+ * connection.  False: it belongs to another one.  The action is then undone, the descriptor
+ * forgotten and the lock released. */
+static bool still_its_number(struct conn *c, int fd, const struct policy_action *action,
+                             size_t bytes) {
+    if (buffer_length(c))
+        return true;
+    bool gone = LOAD(&c->aside) && fds_word(fd) != (uintptr_t)c; /* a handler has closed it */
+    if (c->fd != fd && !gone) { /* the buffered bytes leave by the descriptor that was checked */
+        c->other_fd = c->fd;
+        c->fd = fd;
+    }
+    uint64_t cookie;
+    if (!c->cookie && !gone) {
+        if (kernel->cookie(fd, &cookie) == 0)
+            cookies_note(c, cookie);
+    } else if (UNLIKELY(gone || !buffer_is_at(c, fd))) {
+        policy_unsent(&c->policy, action, bytes);
+        STORE(&c->turn_owner, NULL);
+        self.turn = NULL;
+        conn_unlock(c);
+        fds_forget(fd);
+        return false;
+    }
+    return true;
+}
+
+/* A buffered write has reported success, so the kernel must take its bytes later.  At most
+ * a quarter of the send buffer is buffered for a message, and none while the send buffer
+ * may be full. */
+static void look_for_room(struct conn *c, int fd) {
+    struct policy *p = &c->policy;
+    int room = 0;
+    if (!p->buffer_limit) {
+        if (kernel->get_option(fd, SOL_SOCKET, SO_SNDBUF, &room) != 0)
+            room = 0;
+        p->buffer_limit = (uint16_t)(room / 4 < BUFFER_MOST ? room / 4 + 1 : BUFFER_MOST);
+        p->sndbuf_maybe_full = c->counts.bytes > 0 || c->origin == ORIGIN_FOREIGN;
+    }
+    if (p->sndbuf_maybe_full && p->message_bytes == 0)
+        p->sndbuf_maybe_full = kernel->writable(fd, 0) <= 0;
+}
+
+/* This write may be the first one held: decides whether the window's thread starts.  The lock is released
+ * meanwhile.  Returns the connection, locked; NULL: it is closed. */
+static struct conn *with_ticker(struct conn *c, int fd, const struct policy_write *w) {
+    if (c->policy.unsure)
+        hold_ask_facts(c); /* without them policy would refuse to hold now and agree later */
+    struct policy_limits limits = decide_limits_of_write(c);
+    limits.windowless = false;
+    if (!policy_holds(&c->policy, &limits, w))
+        return c;
+    bool buffers = c->policy.mode == MODE_COALESCE;
+    unsigned position = c->policy.position;
+    conn_unlock(c);
+    ticker_decide(buffers, position);
+    return shim_find(fd);
+}
+
+/* Asks for the facts that policy needs.  Returns the connection, locked, or NULL. */
+static struct conn *with_facts(struct conn *c, int fd, const struct policy_write *w) {
+    struct policy_limits limits = decide_limits();
+    if (policy_buffers(&c->policy) && UNLIKELY(!policy_knows_sndbuf(&c->policy)) &&
+        policy_may_hold_write(&c->policy, &limits, w))
+        look_for_room(c, fd);
+    return LIKELY(!ticker_undecided(ticker_state(), &c->policy)) ? c : with_ticker(c, fd, w);
+}
+
+/* Fills in the parts of a write.  False: policy has nothing to decide, because the write is empty or its
+ * memory is not readable. */
+static bool parts_to_judge(const struct conn *c, const struct write_request *o, struct parts *p) {
+    shim_parts_of(o, p);
+    if (policy_buffers(&c->policy) && p->valid && p->bytes <= config()->small)
+        p->valid = shim_parts_readable(p, p->bytes);
+    return p->valid && p->bytes > 0;
+}
+
+/* An empty write sends and pushes nothing.  The kernel reports the error of an unreadable one. */
+static ssize_t pass_on(struct conn *c, const struct write_request *o, const struct parts *p) {
+    if (!p->valid && buffer_length(c))
+        return shim_send_after_buffered(c, o, p);
+    conn_unlock(c);
+    return shim_forward(o);
+}
+
+/* Sends as decided.  Lock held; released before the send. */
+static ssize_t send_decided(struct conn *c, const struct write_request *o, const struct parts *p,
+                            const struct policy_action *action) {
+    bool was_held = c->held, holds = action->how == WRITE_MORE;
+    if (holds)
+        shim_hold(c);
+    else
+        STORE(&c->held, was_held && (o->flags & MSG_MORE));
+    bool known = c->policy.established, first = c->counts.late_pushes == 1;
+    const struct call call = call_of(c);
+    conn_unlock(c);
+    if (UNLIKELY(action->late_push))
+        verbose_late_push(o->fd, p->bytes, first);
+    if (was_held && !holds)
+        self.releasing = c; /* in case this thread is cancelled in the call */
+    ssize_t sent = holds ? shim_forward_more(o, p) : shim_forward(o);
+    self.releasing = NULL;
+    if (UNLIKELY(sent != (ssize_t)p->bytes)) {
+        if (sent < 0 && errno == ENOTSOCK)
+            return shim_plain_after_all(o);
+        shim_write_rollback(c, o->fd, action, p->bytes, sent, was_held);
+    }
+    if (UNLIKELY(!known && sent > 0))
+        shim_established(call);
+    if (holds && sent > 0 && UNLIKELY(!LOAD(&c->held)))
+        shim_rehold_after_push(c, o->fd);
+    return sent;
+}
+
+/* `joined`: the write has joined its turn already. */
+static ssize_t write_to(struct conn *c, const struct write_request *o, bool joined) {
+    struct parts p;
+    if (UNLIKELY(!parts_to_judge(c, o, &p)))
+        return pass_on(c, o, &p);
+    const struct policy_write w = {p.bytes, (o->flags & MSG_MORE) != 0, shim_special(o)};
+    if (!joined)
+        hold_join_turn(c);
+    c = with_facts(c, o->fd, &w);
+    if (UNLIKELY(!c))
+        return reentry_write(o);
+    if (UNLIKELY((w.more || w.special) && c->buffer)) {
+        hold_push(c, PUSH_WRITE); /* they leave as a unit before the decision about this write */
+        if (UNLIKELY(c->pending_error))
+            return shim_tell_error(c, o->flags);
+    }
+    struct policy_limits limits = decide_limits_of_write(c);
+    limits.may_hold = limits.may_hold && ticker_state() != TICKER_NONE; /* still: with_ticker() has asked */
+    struct policy_action action = decide_write(c, &limits, &w);
+    bool buffers = action.how == WRITE_COALESCE;
+    if (buffers && UNLIKELY(!still_its_number(c, o->fd, &action, p.bytes)))
+        return shim_write(o);
+    shim_account(c, &action, p.bytes);
+    evidence_wrote(c, &action, &(struct evidence_write){o->fd, p.bytes, o->caller});
+    if (buffers) {
+        shim_buffer(c, p.iov, p.count);
+        conn_unlock(c);
+        return (ssize_t)p.bytes;
+    }
+    decide_apply(c, &action, o->fd);
+    if (UNLIKELY(action.crossing))
+        decide_crossing(c, o->fd);
+    if (buffer_length(c))
+        return shim_send_after_buffered(c, o, &p);
+    return send_decided(c, o, &p, &action);
+}
+
+/* The kernel has taken `sent` bytes, about which nothing was decided before.  Lock held. */
+static void account_sent(struct conn *c, const struct write_request *o, size_t sent) {
+    struct policy_limits limits = decide_limits();
+    const struct policy_write w = {sent, (o->flags & MSG_MORE) != 0, true};
+    hold_join_turn(c);
+    struct policy_action action = decide_write(c, &limits, &w);
+    shim_account(c, &action, sent);
+    evidence_wrote(c, &action, &(struct evidence_write){o->fd, sent, o->caller});
+    decide_apply(c, &action, o->fd); /* another thread has written meanwhile */
+    if (UNLIKELY(action.crossing))
+        decide_crossed(c, o->fd);
+    policy_established(&c->policy);
+}
+
+/* A write that connects (MSG_FASTOPEN).  The address is readable: the kernel has followed it. */
+static ssize_t write_connects(const struct write_request *o) {
+    struct call call = shim_connect_begins(o->fd);
+    ssize_t sent = shim_forward(o);
+    int error = errno;
+    const struct sockaddr *address = o->message ? o->message->msg_name : o->address;
+    socklen_t length = o->message ? o->message->msg_namelen : o->address_length;
+    if (address && (sent >= 0 || error == EINPROGRESS))
+        shim_connect_ended(call, sent < 0 ? -1 : 0, error, address, length);
+    if (sent > 0 && call.conn && call_lock(call)) {
+        if (call.conn->evidence)
+            tally_write_begins(call.conn);
+        account_sent(call.conn, o, (size_t)sent);
+        conn_unlock(call.conn);
+    }
+    errno = error;
+    return sent;
+}
+
+/* If there is nothing to do before the call, the call comes first: the kernel then checks the
+ * caller's pointers before the library reads them. */
+static ssize_t write_and_look(struct conn *c, const struct write_request *o) {
+    uint32_t reads = c->counts.reads, open = c->policy.message_bytes;
+    const struct call call = call_of(c);
+    evidence_writes(c);
+    conn_unlock(c);
+    ssize_t sent = shim_forward(o);
+    if (sent <= 0) {
+        if (sent < 0 || UNLIKELY(LOAD(&c->evidence) != NULL))
+            shim_not_sent(call, sent < 0 ? errno : 0);
+        return sent;
+    }
+    if (!call_lock(call)) {
+        if (!call_seems_stale(call))
+            conn_count_bytes(c, (uint64_t)sent);
+        return sent;
+    }
+    bool answered = UNLIKELY(c->counts.reads != reads); /* another thread has read it already */
+    struct policy_limits limits = decide_limits();
+    if (answered && open) { /* the last write of a finished message */
+        shim_account(c, &(struct policy_action){.small_write = (size_t)sent <= limits.small},
+                     (size_t)sent);
+        conn_unlock(c);
+        return sent;
+    }
+    account_sent(c, o, (size_t)sent);
+    if (answered)
+        policy_input(&c->policy, 1, 0, false);
+    conn_unlock(c);
+    return sent;
+}
+
+/* Mode off: counted after the call, because a vector of the caller's is not followed before it. */
+static ssize_t forward_and_count(struct conn *c, const struct write_request *o) {
+    const struct call call = {c, LOAD_ACQUIRE(&c->generation)};
+    ssize_t sent = shim_forward(o);
+    if (sent > 0 && !call_seems_stale(call))
+        shim_counts(c, config(), (size_t)sent);
+    if (UNLIKELY(sent < 0))
+        shim_not_sent(call, errno);
+    return sent;
+}
+
+ssize_t shim_write_found(struct conn *c, const struct write_request *o, bool joined) {
+    if (UNLIKELY(c->policy.mode == MODE_OFF) && shim_only_counts(c, config())) {
+        conn_unlock(c);
+        return forward_and_count(c, o);
+    }
+    if (UNLIKELY(c->pending_error))
+        return shim_tell_error(c, o->flags);
+    if (UNLIKELY(c->evidence != NULL)) {
+        c = shim_tally(c, o->fd);
+        if (!c)
+            return reentry_write(o);
+    }
+    if (UNLIKELY(c->buffer && c->fd != o->fd) && !buffer_is_at(c, o->fd)) {
+        conn_unlock(c);
+        fds_forget(o->fd); /* this descriptor belongs to another connection now */
+        return shim_write(o);
+    }
+    bool nothing_to_do = !mode_cures((enum mode)c->policy.mode) ||
+                         (policy_waits_for_second(&c->policy) && !shim_surely_there(o));
+    if (nothing_to_do && !c->held && !c->buffer)
+        return write_and_look(c, o);
+    return write_to(c, o, joined);
+}
+
+ssize_t shim_write(const struct write_request *o) {
+    if (UNLIKELY(!ours()))
+        return reentry_write(o);
+    uintptr_t word = fds_word(o->fd);
+    if (self.turn && fds_conn(word) != self.turn)
+        shim_other_write(o->fd);
+    if (word != FDS_UNKNOWN && word <= FDS_LAST_TAG)
+        return shim_forward(o);
+    if (UNLIKELY(o->flags & MSG_FASTOPEN))
+        return write_connects(o);
+    if (fds_conn(word) && shim_only_counts(fds_conn(word), config()))
+        return forward_and_count(fds_conn(word), o);
+    if (UNLIKELY(self.draining != NULL) && fds_conn(word) == self.draining)
+        return reentry_write(o); /* in a handler that has interrupted this thread's drain of it */
+    if (config()->buffers && !o->raw)
+        pthread_testcancel(); /* the write may be buffered, but stays a cancellation point */
+    struct conn *c = shim_find(o->fd);
+    return c ? shim_write_found(c, o, false) : reentry_write(o);
+}
+
+/* ---- shim fast ----------------------------------------------------------
+ *
+ * The fast path of a write: one contiguous buffer, on a connection in steady state
+ * (facts_are_current).  It gives the same result as shim_write.c in a third of the
+ * instructions.  All other writes take the slow path in shim_write.c.
+ */
+
+/* The arguments of the call, kept in registers. */
+struct plain {
+    int fd, flags;
+    const void *buffer;
+    size_t bytes;
+    enum out_form form;
+    uintptr_t caller;
+};
+
+INLINE struct write_request request_of(const struct plain *w) {
+    return (struct write_request){.fd = w->fd,
+                                  .form = w->form,
+                                  .flags = w->flags,
+                                  .caller = w->caller,
+                                  .buffer = w->buffer,
+                                  .bytes = w->bytes};
+}
+
+/* The kernel took only a part of the write, or none. */
+COLD ssize_t fell_short(struct conn *c, struct plain w, const struct policy_action *action,
+                                   ssize_t sent, bool was_held) {
+    if (sent < 0 && errno == ENOTSOCK) {
+        const struct write_request o = request_of(&w);
+        return shim_plain_after_all(&o);
+    }
+    shim_write_rollback(c, w.fd, action, w.bytes, sent, was_held);
+    return sent;
+}
+
+/* Sends it, and what is held before it.  Lock held; released. */
+INLINE ssize_t send_plain(struct conn *c, struct plain w, const struct policy_action *action) {
+    bool was_held = c->held;
+    if (UNLIKELY(was_held))
+        STORE(&c->held, false);
+    conn_unlock(c);
+    if (UNLIKELY(was_held))
+        self.releasing = c; /* in case this thread is cancelled in the call */
+    ssize_t sent = w.form == FORM_WRITE  ? REAL(write)(w.fd, w.buffer, w.bytes)
+                   : w.form == FORM_SEND ? REAL(send)(w.fd, w.buffer, w.bytes, w.flags)
+                                         : REAL(sendto)(w.fd, w.buffer, w.bytes, w.flags, NULL, 0);
+    if (UNLIKELY(was_held))
+        self.releasing = NULL;
+    return LIKELY(sent == (ssize_t)w.bytes) ? sent : fell_short(c, w, action, sent, was_held);
+}
+
+/* Sends it with MSG_MORE.  Lock held; released. */
+INLINE ssize_t send_held(struct conn *c, struct plain w, const struct policy_action *action) {
+    bool was_held = shim_hold(c);
+    conn_unlock(c);
+    ssize_t sent = REAL(send)(w.fd, w.buffer, w.bytes, w.flags | MSG_MORE);
+    if (UNLIKELY(sent != (ssize_t)w.bytes))
+        sent = fell_short(c, w, action, sent, was_held);
+    if (sent > 0 && UNLIKELY(!LOAD(&c->held)))
+        shim_rehold_after_push(c, w.fd);
+    return sent;
+}
+
+COLD ssize_t slow_path(struct plain w) {
+    const struct write_request o = request_of(&w);
+    return shim_write(&o);
+}
+
+COLD ssize_t slow_path_found(struct conn *c, struct plain w, bool joined) {
+    const struct write_request o = request_of(&w);
+    return shim_write_found(c, &o, joined);
+}
+
+/* The check of data and heap comes first: most written bytes lie there. */
+INLINE bool buffer_is_there(const void *buffer, size_t bytes) {
+    return lies_in_data(buffer, bytes) || readable(buffer, bytes);
+}
+
+/* Buffers one more small write behind the buffered ones of the same turn. */
+INLINE bool buffers_on(struct conn *c, const struct plain *w, struct policy_limits *limits) {
+    if (c->turn_owner != &self || self.turn != c || !policy_buffers(&c->policy) ||
+        !buffer_is_there(w->buffer, w->bytes))
+        return false;
+    decide_add_room(limits, c);
+    uint16_t small_before = c->policy.small_writes;
+    if (!policy_buffers_on(&c->policy, limits, w->bytes))
+        return false;
+    buffer_copy(c->buffer, w->buffer, w->bytes);
+    c->counts.writes++;
+    conn_count_bytes(c, w->bytes);
+    c->counts.buffered_writes++;
+    c->counts.bursts += small_before == 1 && c->policy.small_writes == 2;
+    return true;
+}
+
+/* True: the fast path may decide about a first write.  For one that may be buffered the room in the kernel is
+ * known, it is readable memory, and its descriptor still belongs to this connection. */
+INLINE bool may_begin(const struct conn *c, const struct plain *w, struct policy_limits *limits) {
+    if (!policy_may_hold_write(&c->policy, limits, &(struct policy_write){.bytes = w->bytes}))
+        return true;
+    decide_add_room(limits, c);
+    return c->cookie && c->fd == w->fd && policy_knows_sndbuf(&c->policy) &&
+           buffer_is_there(w->buffer, w->bytes) && buffer_is_at(c, w->fd);
+}
+
+/* Mode off.  Without the lock. */
+NOINLINE ssize_t count_and_send(struct conn *c, const struct config *now, struct plain w) {
+    const struct call call = {c, LOAD_ACQUIRE(&c->generation)};
+    const struct shim_counted counted = shim_counts(c, now, w.bytes);
+    ssize_t sent = w.form == FORM_WRITE  ? REAL(write)(w.fd, w.buffer, w.bytes)
+                   : w.form == FORM_SEND ? REAL(send)(w.fd, w.buffer, w.bytes, w.flags)
+                                         : REAL(sendto)(w.fd, w.buffer, w.bytes, w.flags, NULL, 0);
+    if (UNLIKELY(sent != (ssize_t)w.bytes) && !call_seems_stale(call))
+        shim_counted_too_much(c, counted, w.bytes, sent);
+    if (UNLIKELY(sent < 0))
+        shim_not_sent(call, errno);
+    return sent;
+}
+
+/* Sets or restores TCP_NODELAY, then sends.  Lock held; released. */
+COLD ssize_t send_prepared(struct conn *c, struct plain w, const struct policy_action *action) {
+    decide_apply(c, action, w.fd);
+    if (action->crossing)
+        decide_crossing(c, w.fd);
+    bool first = c->counts.late_pushes == 1;
+    ssize_t sent = send_plain(c, w, action);
+    if (action->late_push)
+        verbose_late_push(w.fd, w.bytes, first);
+    return sent;
+}
+
+/* Starts the statistics of a write.  False: take the slow path, because statistics need the lock
+ * released, or because the decision depends on buffered bytes. */
+COLD bool tally_begins(struct conn *c) {
+    if (c->buffer || tally_pending())
+        return false;
+    tally_write_begins(c);
+    return true;
+}
+
+COLD void tally_accounts(struct conn *c, struct plain w, const struct policy_action *action) {
+    tally_written(c, action);
+    evidence_wrote(c, action, &(struct evidence_write){w.fd, w.bytes, w.caller});
+}
+
+/* True: no fact is missing or old, there is no pending error, and the mode cures. */
+INLINE bool facts_are_current(const struct conn *c, const struct config *now) {
+    return c->epoch == now->epoch && c->nodelay_checked == LOAD(&nodelay_epoch) &&
+           !c->pending_error && c->policy.mode >= MODE_NODELAY && c->policy.established;
+}
+
+ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
+                         uintptr_t caller) {
+    const struct plain w = {fd, flags, buffer, bytes, form, caller};
+    uintptr_t word = fds_word(fd);
+    struct conn *c = fds_conn(word);
+    struct conn *turn = self.turn;
+    if (UNLIKELY(!c || (turn && turn != c) || (flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT)) ||
+                 bytes - 1 >= SSIZE_MAX || self.busy || *LOAD(&gate) != GATE_OPEN))
+        return slow_path(w);
+    const struct config *now = config();
+    if (UNLIKELY(LOAD(&c->policy.mode) == MODE_OFF) && shim_only_counts(c, now))
+        return count_and_send(c, now, w);
+    if (now->buffers)
+        pthread_testcancel(); /* the write may be buffered, but stays a cancellation point */
+    if (UNLIKELY(!conn_lock(c)))
+        return slow_path(w);
+    if (UNLIKELY(fds_word(fd) != word)) {
+        conn_unlock(c);
+        return slow_path(w);
+    }
+    enum ticker_state ticker = ticker_state();
+    if (UNLIKELY(!facts_are_current(c, now) ||
+                 ticker_undecided(ticker, &c->policy) ||
+                 (c->evidence && !tally_begins(c)))) {
+        shim_refresh(c);
+        return slow_path_found(c, w, false);
+    }
+    struct policy_limits limits = decide_limits_now(now, ticker);
+    if (c->buffer) {
+        if (UNLIKELY(c->fd != fd) || !buffers_on(c, &w, &limits))
+            return slow_path_found(c, w, false);
+        conn_unlock(c);
+        return (ssize_t)bytes;
+    }
+    hold_join_turn(c);
+    if (policy_buffers(&c->policy) && UNLIKELY(!may_begin(c, &w, &limits)))
+        return slow_path_found(c, w, true);
+    struct policy_action action = {.how = WRITE_PLAIN};
+    policy_decide(&c->policy, &limits, &(struct policy_write){.bytes = bytes}, &action);
+    if (UNLIKELY(action.need_facts))
+        return slow_path_found(c, w, true);
+    shim_count(c, &action, bytes);
+    if (UNLIKELY(c->evidence != NULL))
+        tally_accounts(c, w, &action);
+    if (action.how == WRITE_MORE)
+        return send_held(c, w, &action);
+    if (action.how == WRITE_COALESCE) {
+        shim_buffer(c, &(struct iovec){(void *)(uintptr_t)buffer, bytes}, 1);
+        conn_unlock(c);
+        return (ssize_t)bytes;
+    }
+    return UNLIKELY(action.late_push || action.back_to_app || action.crossing)
+               ? send_prepared(c, w, &action)
+               : send_plain(c, w, &action);
+}
+
+/* ---- shim forms ---------------------------------------------------------
+ *
+ * The forms of a write: its bytes, and the call as the application made it.
+ */
+
+/* Makes the call `name` as the application made it: by libc's name, or by syscall(2). */
+#define MADE(o, name, ...) ((o)->raw ? REAL(syscall)(SYS_##name, __VA_ARGS__) : REAL(name)(__VA_ARGS__))
+
+ssize_t shim_forward(const struct write_request *o) {
+    switch (o->form) {
+    case FORM_WRITE: return MADE(o, write, o->fd, o->buffer, o->bytes);
+    case FORM_WRITEV: return MADE(o, writev, o->fd, o->iov, o->iov_count);
+    case FORM_SEND:
+        if (LIKELY(!o->raw))
+            return REAL(send)(o->fd, o->buffer, o->bytes, o->flags);
+        __attribute__((fallthrough)); /* each processor has the call sendto */
+    case FORM_SENDTO:
+        return MADE(o, sendto, o->fd, o->buffer, o->bytes, o->flags, o->address, o->address_length);
+    case FORM_SENDMSG: return MADE(o, sendmsg, o->fd, o->message, o->flags);
+    case FORM_PWRITEV2:
+        return o->raw ? REAL(syscall)(SYS_pwritev2, o->fd, o->iov, o->iov_count, -1L, -1L, 0)
+                      : REAL(pwritev2)(o->fd, o->iov, o->iov_count, -1, 0);
+    }
+    return -1;
+}
+
+static bool has_vector(const struct write_request *o) {
+    return o->form == FORM_WRITEV || o->form == FORM_PWRITEV2 || o->form == FORM_SENDMSG;
+}
+
+/* Fills in the vector of a write that has one.  False: it is too long, or `there` does not find it. */
+INLINE bool vector_of(const struct write_request *o, bool (*there)(const void *, size_t), struct parts *p) {
+    p->iov = o->iov;
+    p->count = (size_t)o->iov_count;
+    if (o->form == FORM_SENDMSG) {
+        if (!there(o->message, sizeof(*o->message)))
+            return false;
+        p->iov = o->message->msg_iov;
+        p->count = o->message->msg_iovlen;
+    }
+    return p->count <= IOV_MAX && there(p->iov, p->count * sizeof(*p->iov));
+}
+
+void shim_parts_of(const struct write_request *o, struct parts *p) {
+    if (!has_vector(o)) {
+        p->one = (struct iovec){(void *)(uintptr_t)o->buffer, o->bytes};
+        p->iov = &p->one;
+        p->count = 1;
+        p->bytes = o->bytes;
+        p->valid = o->bytes <= SSIZE_MAX;
+        return;
+    }
+    p->bytes = 0;
+    p->valid = vector_of(o, readable, p);
+    for (size_t i = 0; p->valid && i < p->count; i++) {
+        p->valid = p->iov[i].iov_len <= SSIZE_MAX - p->bytes;
+        p->bytes += p->iov[i].iov_len;
+    }
+}
+
+bool shim_parts_readable(const struct parts *p, size_t most) {
+    for (size_t i = 0; i < p->count && most; i++) {
+        size_t bytes = p->iov[i].iov_len < most ? p->iov[i].iov_len : most;
+        if (!readable(p->iov[i].iov_base, bytes))
+            return false;
+        most -= bytes;
+    }
+    return true;
+}
+
+bool shim_surely_there(const struct write_request *o) {
+    struct parts p;
+    return !has_vector(o) || vector_of(o, surely_readable, &p);
+}
+
+/* Flags of a write that must not be delayed. */
+enum {
+    COMPAT = INT_MIN, /* MSG_CMSG_COMPAT, with which sendmsg(2) of a 64-bit program fails */
+    SPECIAL = MSG_OOB | MSG_ZEROCOPY | MSG_FASTOPEN | MSG_EOR | MSG_CONFIRM | COMPAT,
+};
+
+bool shim_special(const struct write_request *o) {
+    return (o->flags & SPECIAL) || o->address ||
+           (o->message && (o->message->msg_controllen || o->message->msg_name));
+}
+
+ssize_t shim_forward_more(const struct write_request *o, const struct parts *p) {
+    if (p->count == 1 && LIKELY(!o->raw))
+        return REAL(send)(o->fd, p->iov[0].iov_base, p->iov[0].iov_len, o->flags | MSG_MORE);
+    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)p->iov, .msg_iovlen = p->count};
+    return MADE(o, sendmsg, o->fd, &message, o->flags | MSG_MORE);
+}
+
+/* ---- shim tally --------------------------------------------------------- */
+
+void shim_tally_catch_up(void) {
+    stats_meets_tcp();
+    if (control_changed())
+        sweep_told();
+}
+
+struct conn *shim_tally(struct conn *c, int fd) {
+    if (UNLIKELY(tally_pending())) {
+        conn_unlock(c);
+        shim_tally_catch_up();
+        c = shim_find(fd);
+    }
+    if (c && c->evidence)
+        tally_write_begins(c);
+    return c;
+}
+
+/* Other threads may count at the same time: a message or a burst may then be counted wrongly, but no byte and
+ * no write. */
+struct shim_counted shim_counts(struct conn *c, const struct config *now, size_t bytes) {
+    struct policy *p = &c->policy;
+    struct shim_counted counted = {.open = LOAD(&p->message_bytes)};
+    uint32_t room = UINT32_MAX - counted.open;
+    STORE(&p->message_bytes, counted.open + (bytes < room ? (uint32_t)bytes : room));
+    conn_count_bytes(c, bytes);
+    __atomic_fetch_add(&c->counts.writes, 1, __ATOMIC_RELAXED);
+    if (counted.open == 0)
+        __atomic_fetch_add(&c->counts.messages, 1, __ATOMIC_RELAXED);
+    if (is_small_write(p, now->small, bytes)) {
+        uint16_t small = LOAD(&p->small_writes);
+        counted.burst = small == 1;
+        STORE(&p->small_writes, (uint16_t)(small + (small != UINT16_MAX)));
+        if (counted.burst)
+            __atomic_fetch_add(&c->counts.bursts, 1, __ATOMIC_RELAXED);
+    }
+    return counted;
+}
+
+void shim_counted_too_much(struct conn *c, struct shim_counted counted, size_t bytes,
+                           ssize_t sent) {
+    conn_count_bytes(c, (sent > 0 ? (uint64_t)sent : 0) - bytes);
+    if (sent > 0)
+        return;
+    STORE(&c->policy.message_bytes, counted.open);
+    __atomic_fetch_sub(&c->counts.writes, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&c->counts.messages, counted.open == 0, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&c->counts.bursts, counted.burst, __ATOMIC_RELAXED);
+}
+
+void shim_account(struct conn *c, const struct policy_action *action, size_t bytes) {
+    shim_count(c, action, bytes);
+    c->counts.suspected += action->suspected;
+    if (UNLIKELY(c->evidence != NULL))
+        tally_written(c, action);
+}
+
+/* ---- shim after ---------------------------------------------------------
+ *
+ * Corrections after a send that differed from the decision and the counts made before it.
+ */
+
+void shim_write_rollback(struct conn *c, int fd, const struct policy_action *action, size_t bytes,
+                  ssize_t sent, bool held) {
+    int saved = errno;
+    bool locked = fds_lock_again(c, fd);
+    if (locked || fds_word(fd) == (uintptr_t)c)
+        conn_count_bytes(c, (sent > 0 ? (uint64_t)sent : 0) - bytes);
+    if (!locked)
+        return;
+    struct conn_counts *n = &c->counts;
+    policy_no_room(&c->policy);
+    if (sent < 0) {
+        policy_unsent(&c->policy, action, bytes);
+        n->writes--;
+        n->messages -= action->new_message;
+        n->bursts -= action->burst;
+        n->suspected -= action->suspected;
+        n->held_writes -= action->how == WRITE_MORE;
+        if (UNLIKELY(c->evidence != NULL))
+            tally_unsent(c, action);
+        bool again = held && !c->held; /* a push came before this write failed */
+        STORE(&c->held, held);
+        if (again && !ticker_watch(c))
+            hold_push(c, PUSH_PROCESS);
+        policy_met(&c->policy, saved);
+    }
+    conn_unlock(c);
+    errno = saved;
+}
+
+void shim_established(struct call call) {
+    struct conn *c = call.conn;
+    if (!call_lock(call))
+        return;
+    policy_established(&c->policy);
+    if (UNLIKELY(!c->evidence))
+        tally_created(c); /* connected by a write (TCP Fast Open) */
+    conn_unlock(c);
+}
+
+/* A push came between the decision and the send: from another thread, or from the
+ * window while this thread had no CPU.  The bytes came after the push, so the kernel
+ * holds them all the same. */
+void shim_rehold_after_push(struct conn *c, int fd) {
+    int saved = errno;
+    if (!fds_lock_again(c, fd)) {
+        if (fds_word(fd) == (uintptr_t)c)
+            reentry_set_aside(c, ASIDE_PUSH, 0);
+        return;
+    }
+    STORE(&c->held, true);
+    hold_resume_turn(c);
+    if (!ticker_watch(c))
+        hold_push(c, PUSH_PROCESS);
+    conn_unlock(c);
+    errno = saved;
+}
+
+/* Policy notes the error: if the mode changes later, no write may appear to succeed after an error
+ * that the application has seen. */
+void shim_not_sent(struct call call, int error) {
+    struct conn *c = call.conn;
+    int saved = errno;
+    if (!call_lock(call))
+        return;
+    policy_met(&c->policy, error);
+    if (c->evidence)
+        tally_unsent(c, NULL);
+    conn_unlock(c);
+    errno = saved;
+}
+
+ssize_t shim_plain_after_all(const struct write_request *o) {
+    fds_forget(o->fd);
+    return shim_forward(o);
+}
