@@ -10,7 +10,6 @@
 
 #include "coalesce_buffer.h"
 #include "config.h"
-#include "cookies.h"
 #include "turn.h"
 #include "real.h"
 #include "shim.h"

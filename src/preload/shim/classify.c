@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "cookies.h"
 #include "fds.h"
 #include "kernel.h"
 #include "log.h"
@@ -44,7 +43,7 @@ static struct conn *classify(int fd) {
     struct conn *c = NULL;
     bool missed = false;
     if (kernel->cookie(fd, &cookie) == 0 && cookie)
-        c = cookies_find(cookie, &missed);
+        c = fds_find_cookie(cookie, &missed);
     if (missed)
         return NULL; /* it stays unknown until the next call */
     if (c) {
@@ -59,7 +58,7 @@ static struct conn *classify(int fd) {
     c = fds_meet(fd, &first);
     if (!first)
         return c;
-    cookies_note(c, cookie);
+    STORE(&c->cookie, cookie);
     c->policy.unsure = true;
     c->policy.untracked_io = hold_is_stdio(fd);
     c->policy.no_more = c->mptcp = protocol == IPPROTO_MPTCP;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "config.h"
-#include "cookies.h"
 #include "fds.h"
 #include "kernel.h"
 #include "readable.h"
@@ -101,7 +100,7 @@ static void arrives(int fd) {
         return;
     FDS_EACH(c)
         if (c->passed && !c->cookie && !config()->no_syscalls && kernel->cookie(c->fd, &cookie) == 0)
-            cookies_note(c, cookie);
+            STORE(&c->cookie, cookie);
     struct conn *c = shim_find(fd); /* now, while the passed connection is still known */
     if (c)
         conn_unlock(c);

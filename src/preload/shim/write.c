@@ -10,7 +10,6 @@
 
 #include "coalesce_buffer.h"
 #include "config.h"
-#include "cookies.h"
 #include "evidence.h"
 #include "fds.h"
 #include "kernel.h"
@@ -43,7 +42,7 @@ static bool still_its_number(struct conn *c, int fd, const struct policy_action 
     uint64_t cookie;
     if (!c->cookie && !gone) {
         if (kernel->cookie(fd, &cookie) == 0)
-            cookies_note(c, cookie);
+            STORE(&c->cookie, cookie);
     } else if (UNLIKELY(gone || !buffer_is_at(c, fd))) {
         policy_unsent(&c->policy, action, bytes);
         STORE(&c->turn_owner, NULL);
