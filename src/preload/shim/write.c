@@ -1,516 +1,49 @@
 /* SPDX-License-Identifier: MIT
  *
- * The path of a write: decide under the connection's lock, forward without it.
+ * The road of a write, from the exported name to the kernel: one look-up, one lock, one decision, one send.
+ *
+ *   1. May this call use our state (ours), and whose descriptor is it?  What is no TCP is forwarded.
+ *   2. Mode off counts, without the lock, and forwards.
+ *   3. The connection is locked.  Is anything to be prepared: a fact that is missing or old, statistics, an
+ *      error to tell, a thread to start, bytes in a buffer?
+ *   4. The write joins the turn of its thread, and policy decides: send it now, hold it, or buffer it.
+ *   5. It is counted as if it had succeeded, the lock is released, and the call is made: act().  Nothing that
+ *      may block or that is a cancellation point runs under the lock.
+ *   6. The kernel took less: the counts are corrected: undo().
+ *
+ * shim_write_fast() is all of it for one buffer by libc's own name on a connection that needs no preparation.
+ * Whatever is unusual goes on in shim_write(), before step 3, or in write_prepared(), after it; all three end
+ * in act().  Three kinds of write leave the road, each with its reason:
+ *
+ *   - send_then_account(): before the call nothing is to be done, or the caller's vector may not be looked at:
+ *     the kernel checks the pointers first, and the size is known only after the call;
+ *   - shim_send_after_buffered() in behind.c: coalesce has bytes of this connection in its buffer;
+ *   - reentry_write() in behind.c: the lock cannot be had (reentry.h).
+ *
+ * errno is always as the call without us would have set it.
  */
+#include "write.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "behind.h"
 #include "coalesce_buffer.h"
-#include "config.h"
 #include "evidence.h"
 #include "fds.h"
 #include "kernel.h"
-#include "policy_inline.h"
 #include "readable.h"
 #include "real.h"
 #include "reentry.h"
-#include "write.h"
-#include "behind.h"
+#include "report.h"
 #include "stats_file.h"
 #include "sweep.h"
 #include "tally.h"
-#include "ticker.h"
-#include "turn.h"
-#include "report.h"
 #include "window.h"
 
-/* Before the first write enters a buffer: checks that the descriptor still belongs to this
- * connection.  False: it belongs to another one.  The action is then undone, the descriptor
- * forgotten and the lock released. */
-static bool still_its_number(struct conn *c, int fd, const struct policy_action *action,
-                             size_t bytes) {
-    if (buffer_length(c))
-        return true;
-    bool gone = LOAD(&c->aside) && fds_word(fd) != (uintptr_t)c; /* a handler has closed it */
-    if (c->fd != fd && !gone) { /* the buffered bytes leave by the descriptor that was checked */
-        c->other_fd = c->fd;
-        c->fd = fd;
-    }
-    uint64_t cookie;
-    if (!c->cookie && !gone) {
-        if (kernel->cookie(fd, &cookie) == 0)
-            STORE(&c->cookie, cookie);
-    } else if (UNLIKELY(gone || !buffer_is_at(c, fd))) {
-        policy_unsent(&c->policy, action, bytes);
-        STORE(&c->turn_owner, NULL);
-        self.turn = NULL;
-        conn_unlock(c);
-        fds_forget(fd);
-        return false;
-    }
-    return true;
-}
-
-/* A buffered write has reported success, so the kernel must take its bytes later.  At most
- * a quarter of the send buffer is buffered for a message, and none while the send buffer
- * may be full. */
-static void look_for_room(struct conn *c, int fd) {
-    struct policy *p = &c->policy;
-    int room = 0;
-    if (!p->buffer_limit) {
-        if (kernel->get_option(fd, SOL_SOCKET, SO_SNDBUF, &room) != 0)
-            room = 0;
-        p->buffer_limit = (uint16_t)(room / 4 < BUFFER_MOST ? room / 4 + 1 : BUFFER_MOST);
-        p->sndbuf_maybe_full = c->counts.bytes > 0 || c->origin == ORIGIN_FOREIGN;
-    }
-    if (p->sndbuf_maybe_full && p->message_bytes == 0)
-        p->sndbuf_maybe_full = kernel->writable(fd, 0) <= 0;
-}
-
-/* This write may be the first one held: decides whether the window's thread starts.  The lock is released
- * meanwhile.  Returns the connection, locked; NULL: it is closed. */
-static struct conn *with_ticker(struct conn *c, int fd, const struct policy_write *w) {
-    if (c->policy.unsure)
-        hold_ask_facts(c); /* without them policy would refuse to hold now and agree later */
-    struct policy_limits limits = decide_limits_of_write(c);
-    limits.windowless = false;
-    if (!policy_holds(&c->policy, &limits, w))
-        return c;
-    bool buffers = c->policy.mode == MODE_COALESCE;
-    unsigned position = c->policy.position;
-    conn_unlock(c);
-    ticker_decide(buffers, position);
-    return shim_find(fd);
-}
-
-/* Asks for the facts that policy needs.  Returns the connection, locked, or NULL. */
-static struct conn *with_facts(struct conn *c, int fd, const struct policy_write *w) {
-    struct policy_limits limits = decide_limits();
-    if (policy_buffers(&c->policy) && UNLIKELY(!policy_knows_sndbuf(&c->policy)) &&
-        policy_may_hold_write(&c->policy, &limits, w))
-        look_for_room(c, fd);
-    return LIKELY(!ticker_undecided(ticker_state(), &c->policy)) ? c : with_ticker(c, fd, w);
-}
-
-/* Fills in the parts of a write.  False: policy has nothing to decide, because the write is empty or its
- * memory is not readable. */
-static bool parts_to_judge(const struct conn *c, const struct write_request *o, struct parts *p) {
-    shim_parts_of(o, p);
-    if (policy_buffers(&c->policy) && p->valid && p->bytes <= config()->small)
-        p->valid = shim_parts_readable(p, p->bytes);
-    return p->valid && p->bytes > 0;
-}
-
-/* An empty write sends and pushes nothing.  The kernel reports the error of an unreadable one. */
-static ssize_t pass_on(struct conn *c, const struct write_request *o, const struct parts *p) {
-    if (!p->valid && buffer_length(c))
-        return shim_send_after_buffered(c, o, p);
-    conn_unlock(c);
-    return shim_forward(o);
-}
-
-/* Sends as decided.  Lock held; released before the send. */
-static ssize_t send_decided(struct conn *c, const struct write_request *o, const struct parts *p,
-                            const struct policy_action *action) {
-    bool was_held = c->held, holds = action->how == WRITE_MORE;
-    if (holds)
-        shim_hold(c);
-    else
-        STORE(&c->held, was_held && (o->flags & MSG_MORE));
-    bool known = c->policy.established, first = c->counts.late_pushes == 1;
-    const struct call call = call_of(c);
-    conn_unlock(c);
-    if (UNLIKELY(action->late_push))
-        verbose_late_push(o->fd, p->bytes, first);
-    if (was_held && !holds)
-        self.releasing = c; /* in case this thread is cancelled in the call */
-    ssize_t sent = holds ? shim_forward_more(o, p) : shim_forward(o);
-    self.releasing = NULL;
-    if (UNLIKELY(sent != (ssize_t)p->bytes)) {
-        if (sent < 0 && errno == ENOTSOCK)
-            return shim_plain_after_all(o);
-        shim_write_rollback(c, o->fd, action, p->bytes, sent, was_held);
-    }
-    if (UNLIKELY(!known && sent > 0))
-        shim_established(call);
-    if (holds && sent > 0 && UNLIKELY(!LOAD(&c->held)))
-        shim_rehold_after_push(c, o->fd);
-    return sent;
-}
-
-/* `joined`: the write has joined its turn already. */
-static ssize_t write_to(struct conn *c, const struct write_request *o, bool joined) {
-    struct parts p;
-    if (UNLIKELY(!parts_to_judge(c, o, &p)))
-        return pass_on(c, o, &p);
-    const struct policy_write w = {p.bytes, (o->flags & MSG_MORE) != 0, shim_special(o)};
-    if (!joined)
-        hold_join_turn(c);
-    c = with_facts(c, o->fd, &w);
-    if (UNLIKELY(!c))
-        return reentry_write(o);
-    if (UNLIKELY((w.more || w.special) && c->buffer)) {
-        hold_push(c, PUSH_WRITE); /* they leave as a unit before the decision about this write */
-        if (UNLIKELY(c->pending_error))
-            return shim_tell_error(c, o->flags);
-    }
-    struct policy_limits limits = decide_limits_of_write(c);
-    limits.may_hold = limits.may_hold && ticker_state() != TICKER_NONE; /* still: with_ticker() has asked */
-    struct policy_action action = decide_write(c, &limits, &w);
-    bool buffers = action.how == WRITE_COALESCE;
-    if (buffers && UNLIKELY(!still_its_number(c, o->fd, &action, p.bytes)))
-        return shim_write(o);
-    shim_account(c, &action, p.bytes);
-    evidence_wrote(c, &action, &(struct evidence_write){o->fd, p.bytes, o->caller});
-    if (buffers) {
-        shim_buffer(c, p.iov, p.count);
-        conn_unlock(c);
-        return (ssize_t)p.bytes;
-    }
-    decide_apply(c, &action, o->fd);
-    if (UNLIKELY(action.crossing))
-        decide_crossing(c, o->fd);
-    if (buffer_length(c))
-        return shim_send_after_buffered(c, o, &p);
-    return send_decided(c, o, &p, &action);
-}
-
-/* The kernel has taken `sent` bytes, about which nothing was decided before.  Lock held. */
-static void account_sent(struct conn *c, const struct write_request *o, size_t sent) {
-    struct policy_limits limits = decide_limits();
-    const struct policy_write w = {sent, (o->flags & MSG_MORE) != 0, true};
-    hold_join_turn(c);
-    struct policy_action action = decide_write(c, &limits, &w);
-    shim_account(c, &action, sent);
-    evidence_wrote(c, &action, &(struct evidence_write){o->fd, sent, o->caller});
-    decide_apply(c, &action, o->fd); /* another thread has written meanwhile */
-    if (UNLIKELY(action.crossing))
-        decide_crossed(c, o->fd);
-    policy_established(&c->policy);
-}
-
-/* A write that connects (MSG_FASTOPEN).  The address is readable: the kernel has followed it. */
-static ssize_t write_connects(const struct write_request *o) {
-    struct call call = shim_connect_begins(o->fd);
-    ssize_t sent = shim_forward(o);
-    int error = errno;
-    const struct sockaddr *address = o->message ? o->message->msg_name : o->address;
-    socklen_t length = o->message ? o->message->msg_namelen : o->address_length;
-    if (address && (sent >= 0 || error == EINPROGRESS))
-        shim_connect_ended(call, sent < 0 ? -1 : 0, error, address, length);
-    if (sent > 0 && call.conn && call_lock(call)) {
-        if (call.conn->evidence)
-            tally_write_begins(call.conn);
-        account_sent(call.conn, o, (size_t)sent);
-        conn_unlock(call.conn);
-    }
-    errno = error;
-    return sent;
-}
-
-/* If there is nothing to do before the call, the call comes first: the kernel then checks the
- * caller's pointers before the library reads them. */
-static ssize_t write_and_look(struct conn *c, const struct write_request *o) {
-    uint32_t reads = c->counts.reads, open = c->policy.message_bytes;
-    const struct call call = call_of(c);
-    evidence_writes(c);
-    conn_unlock(c);
-    ssize_t sent = shim_forward(o);
-    if (sent <= 0) {
-        if (sent < 0 || UNLIKELY(LOAD(&c->evidence) != NULL))
-            shim_not_sent(call, sent < 0 ? errno : 0);
-        return sent;
-    }
-    if (!call_lock(call)) {
-        if (!call_seems_stale(call))
-            conn_count_bytes(c, (uint64_t)sent);
-        return sent;
-    }
-    bool answered = UNLIKELY(c->counts.reads != reads); /* another thread has read it already */
-    struct policy_limits limits = decide_limits();
-    if (answered && open) { /* the last write of a finished message */
-        shim_account(c, &(struct policy_action){.small_write = (size_t)sent <= limits.small},
-                     (size_t)sent);
-        conn_unlock(c);
-        return sent;
-    }
-    account_sent(c, o, (size_t)sent);
-    if (answered)
-        policy_input(&c->policy, 1, 0, false);
-    conn_unlock(c);
-    return sent;
-}
-
-/* Mode off: counted after the call, because a vector of the caller's is not followed before it. */
-static ssize_t forward_and_count(struct conn *c, const struct write_request *o) {
-    const struct call call = {c, LOAD_ACQUIRE(&c->generation)};
-    ssize_t sent = shim_forward(o);
-    if (sent > 0 && !call_seems_stale(call))
-        shim_counts(c, config(), (size_t)sent);
-    if (UNLIKELY(sent < 0))
-        shim_not_sent(call, errno);
-    return sent;
-}
-
-ssize_t shim_write_found(struct conn *c, const struct write_request *o, bool joined) {
-    if (UNLIKELY(c->policy.mode == MODE_OFF) && shim_only_counts(c, config())) {
-        conn_unlock(c);
-        return forward_and_count(c, o);
-    }
-    if (UNLIKELY(c->pending_error))
-        return shim_tell_error(c, o->flags);
-    if (UNLIKELY(c->evidence != NULL)) {
-        c = shim_tally(c, o->fd);
-        if (!c)
-            return reentry_write(o);
-    }
-    if (UNLIKELY(c->buffer && c->fd != o->fd) && !buffer_is_at(c, o->fd)) {
-        conn_unlock(c);
-        fds_forget(o->fd); /* this descriptor belongs to another connection now */
-        return shim_write(o);
-    }
-    bool nothing_to_do = !mode_cures((enum mode)c->policy.mode) ||
-                         (policy_waits_for_second(&c->policy) && !shim_surely_there(o));
-    if (nothing_to_do && !c->held && !c->buffer)
-        return write_and_look(c, o);
-    return write_to(c, o, joined);
-}
-
-ssize_t shim_write(const struct write_request *o) {
-    if (UNLIKELY(!ours()))
-        return reentry_write(o);
-    uintptr_t word = fds_word(o->fd);
-    if (self.turn && fds_conn(word) != self.turn)
-        shim_other_write(o->fd);
-    if (word != FDS_UNKNOWN && word <= FDS_LAST_TAG)
-        return shim_forward(o);
-    if (UNLIKELY(o->flags & MSG_FASTOPEN))
-        return write_connects(o);
-    if (fds_conn(word) && shim_only_counts(fds_conn(word), config()))
-        return forward_and_count(fds_conn(word), o);
-    if (UNLIKELY(self.draining != NULL) && fds_conn(word) == self.draining)
-        return reentry_write(o); /* in a handler that has interrupted this thread's drain of it */
-    if (config()->buffers && !o->raw)
-        pthread_testcancel(); /* the write may be buffered, but stays a cancellation point */
-    struct conn *c = shim_find(o->fd);
-    return c ? shim_write_found(c, o, false) : reentry_write(o);
-}
-
-/* ---- shim fast ----------------------------------------------------------
- *
- * The fast path of a write: one contiguous buffer, on a connection in steady state
- * (facts_are_current).  It gives the same result as shim_write.c in a third of the
- * instructions.  All other writes take the slow path in shim_write.c.
- */
-
-/* The arguments of the call, kept in registers. */
-struct plain {
-    int fd, flags;
-    const void *buffer;
-    size_t bytes;
-    enum out_form form;
-    uintptr_t caller;
-};
-
-INLINE struct write_request request_of(const struct plain *w) {
-    return (struct write_request){.fd = w->fd,
-                                  .form = w->form,
-                                  .flags = w->flags,
-                                  .caller = w->caller,
-                                  .buffer = w->buffer,
-                                  .bytes = w->bytes};
-}
-
-/* The kernel took only a part of the write, or none. */
-COLD ssize_t fell_short(struct conn *c, struct plain w, const struct policy_action *action,
-                                   ssize_t sent, bool was_held) {
-    if (sent < 0 && errno == ENOTSOCK) {
-        const struct write_request o = request_of(&w);
-        return shim_plain_after_all(&o);
-    }
-    shim_write_rollback(c, w.fd, action, w.bytes, sent, was_held);
-    return sent;
-}
-
-/* Sends it, and what is held before it.  Lock held; released. */
-INLINE ssize_t send_plain(struct conn *c, struct plain w, const struct policy_action *action) {
-    bool was_held = c->held;
-    if (UNLIKELY(was_held))
-        STORE(&c->held, false);
-    conn_unlock(c);
-    if (UNLIKELY(was_held))
-        self.releasing = c; /* in case this thread is cancelled in the call */
-    ssize_t sent = w.form == FORM_WRITE  ? REAL(write)(w.fd, w.buffer, w.bytes)
-                   : w.form == FORM_SEND ? REAL(send)(w.fd, w.buffer, w.bytes, w.flags)
-                                         : REAL(sendto)(w.fd, w.buffer, w.bytes, w.flags, NULL, 0);
-    if (UNLIKELY(was_held))
-        self.releasing = NULL;
-    return LIKELY(sent == (ssize_t)w.bytes) ? sent : fell_short(c, w, action, sent, was_held);
-}
-
-/* Sends it with MSG_MORE.  Lock held; released. */
-INLINE ssize_t send_held(struct conn *c, struct plain w, const struct policy_action *action) {
-    bool was_held = shim_hold(c);
-    conn_unlock(c);
-    ssize_t sent = REAL(send)(w.fd, w.buffer, w.bytes, w.flags | MSG_MORE);
-    if (UNLIKELY(sent != (ssize_t)w.bytes))
-        sent = fell_short(c, w, action, sent, was_held);
-    if (sent > 0 && UNLIKELY(!LOAD(&c->held)))
-        shim_rehold_after_push(c, w.fd);
-    return sent;
-}
-
-COLD ssize_t slow_path(struct plain w) {
-    const struct write_request o = request_of(&w);
-    return shim_write(&o);
-}
-
-COLD ssize_t slow_path_found(struct conn *c, struct plain w, bool joined) {
-    const struct write_request o = request_of(&w);
-    return shim_write_found(c, &o, joined);
-}
-
-/* The check of data and heap comes first: most written bytes lie there. */
-INLINE bool buffer_is_there(const void *buffer, size_t bytes) {
-    return lies_in_data(buffer, bytes) || readable(buffer, bytes);
-}
-
-/* Buffers one more small write behind the buffered ones of the same turn. */
-INLINE bool buffers_on(struct conn *c, const struct plain *w, struct policy_limits *limits) {
-    if (c->turn_owner != &self || self.turn != c || !policy_buffers(&c->policy) ||
-        !buffer_is_there(w->buffer, w->bytes))
-        return false;
-    decide_add_room(limits, c);
-    uint16_t small_before = c->policy.small_writes;
-    if (!policy_buffers_on(&c->policy, limits, w->bytes))
-        return false;
-    buffer_copy(c->buffer, w->buffer, w->bytes);
-    c->counts.writes++;
-    conn_count_bytes(c, w->bytes);
-    c->counts.buffered_writes++;
-    c->counts.bursts += small_before == 1 && c->policy.small_writes == 2;
-    return true;
-}
-
-/* True: the fast path may decide about a first write.  For one that may be buffered the room in the kernel is
- * known, it is readable memory, and its descriptor still belongs to this connection. */
-INLINE bool may_begin(const struct conn *c, const struct plain *w, struct policy_limits *limits) {
-    if (!policy_may_hold_write(&c->policy, limits, &(struct policy_write){.bytes = w->bytes}))
-        return true;
-    decide_add_room(limits, c);
-    return c->cookie && c->fd == w->fd && policy_knows_sndbuf(&c->policy) &&
-           buffer_is_there(w->buffer, w->bytes) && buffer_is_at(c, w->fd);
-}
-
-/* Mode off.  Without the lock. */
-NOINLINE ssize_t count_and_send(struct conn *c, const struct config *now, struct plain w) {
-    const struct call call = {c, LOAD_ACQUIRE(&c->generation)};
-    const struct shim_counted counted = shim_counts(c, now, w.bytes);
-    ssize_t sent = w.form == FORM_WRITE  ? REAL(write)(w.fd, w.buffer, w.bytes)
-                   : w.form == FORM_SEND ? REAL(send)(w.fd, w.buffer, w.bytes, w.flags)
-                                         : REAL(sendto)(w.fd, w.buffer, w.bytes, w.flags, NULL, 0);
-    if (UNLIKELY(sent != (ssize_t)w.bytes) && !call_seems_stale(call))
-        shim_counted_too_much(c, counted, w.bytes, sent);
-    if (UNLIKELY(sent < 0))
-        shim_not_sent(call, errno);
-    return sent;
-}
-
-/* Sets or restores TCP_NODELAY, then sends.  Lock held; released. */
-COLD ssize_t send_prepared(struct conn *c, struct plain w, const struct policy_action *action) {
-    decide_apply(c, action, w.fd);
-    if (action->crossing)
-        decide_crossing(c, w.fd);
-    bool first = c->counts.late_pushes == 1;
-    ssize_t sent = send_plain(c, w, action);
-    if (action->late_push)
-        verbose_late_push(w.fd, w.bytes, first);
-    return sent;
-}
-
-/* Starts the statistics of a write.  False: take the slow path, because statistics need the lock
- * released, or because the decision depends on buffered bytes. */
-COLD bool tally_begins(struct conn *c) {
-    if (c->buffer || tally_pending())
-        return false;
-    tally_write_begins(c);
-    return true;
-}
-
-COLD void tally_accounts(struct conn *c, struct plain w, const struct policy_action *action) {
-    tally_written(c, action);
-    evidence_wrote(c, action, &(struct evidence_write){w.fd, w.bytes, w.caller});
-}
-
-/* True: no fact is missing or old, there is no pending error, and the mode cures. */
-INLINE bool facts_are_current(const struct conn *c, const struct config *now) {
-    return c->epoch == now->epoch && c->nodelay_checked == LOAD(&nodelay_epoch) &&
-           !c->pending_error && c->policy.mode >= MODE_NODELAY && c->policy.established;
-}
-
-ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
-                         uintptr_t caller) {
-    const struct plain w = {fd, flags, buffer, bytes, form, caller};
-    uintptr_t word = fds_word(fd);
-    struct conn *c = fds_conn(word);
-    struct conn *turn = self.turn;
-    if (UNLIKELY(!c || (turn && turn != c) || (flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT)) ||
-                 bytes - 1 >= SSIZE_MAX || self.busy || *LOAD(&gate) != GATE_OPEN))
-        return slow_path(w);
-    const struct config *now = config();
-    if (UNLIKELY(LOAD(&c->policy.mode) == MODE_OFF) && shim_only_counts(c, now))
-        return count_and_send(c, now, w);
-    if (now->buffers)
-        pthread_testcancel(); /* the write may be buffered, but stays a cancellation point */
-    if (UNLIKELY(!conn_lock(c)))
-        return slow_path(w);
-    if (UNLIKELY(fds_word(fd) != word)) {
-        conn_unlock(c);
-        return slow_path(w);
-    }
-    enum ticker_state ticker = ticker_state();
-    if (UNLIKELY(!facts_are_current(c, now) ||
-                 ticker_undecided(ticker, &c->policy) ||
-                 (c->evidence && !tally_begins(c)))) {
-        shim_refresh(c);
-        return slow_path_found(c, w, false);
-    }
-    struct policy_limits limits = decide_limits_now(now, ticker);
-    if (c->buffer) {
-        if (UNLIKELY(c->fd != fd) || !buffers_on(c, &w, &limits))
-            return slow_path_found(c, w, false);
-        conn_unlock(c);
-        return (ssize_t)bytes;
-    }
-    hold_join_turn(c);
-    if (policy_buffers(&c->policy) && UNLIKELY(!may_begin(c, &w, &limits)))
-        return slow_path_found(c, w, true);
-    struct policy_action action = {.how = WRITE_PLAIN};
-    policy_decide(&c->policy, &limits, &(struct policy_write){.bytes = bytes}, &action);
-    if (UNLIKELY(action.need_facts))
-        return slow_path_found(c, w, true);
-    shim_count(c, &action, bytes);
-    if (UNLIKELY(c->evidence != NULL))
-        tally_accounts(c, w, &action);
-    if (action.how == WRITE_MORE)
-        return send_held(c, w, &action);
-    if (action.how == WRITE_COALESCE) {
-        shim_buffer(c, &(struct iovec){(void *)(uintptr_t)buffer, bytes}, 1);
-        conn_unlock(c);
-        return (ssize_t)bytes;
-    }
-    return UNLIKELY(action.late_push || action.back_to_app || action.crossing)
-               ? send_prepared(c, w, &action)
-               : send_plain(c, w, &action);
-}
-
-/* ---- shim forms ---------------------------------------------------------
- *
- * The forms of a write: its bytes, and the call as the application made it.
- */
+/* ---- the forms of a write: its bytes, and the call as the application made it ------- */
 
 /* Makes the call `name` as the application made it: by libc's name, or by syscall(2). */
 #define MADE(o, name, ...) ((o)->raw ? REAL(syscall)(SYS_##name, __VA_ARGS__) : REAL(name)(__VA_ARGS__))
@@ -593,14 +126,80 @@ bool shim_special(const struct write_request *o) {
            (o->message && (o->message->msg_controllen || o->message->msg_name));
 }
 
-ssize_t shim_forward_more(const struct write_request *o, const struct parts *p) {
+/* A write as the rest of the road needs it: by value, so that the compiler keeps it in registers.  `other` is
+ * the request, if it is not one buffer by libc's own name without an address; else NULL.  Then `buffer` and `form`
+ * (FORM_WRITE, FORM_SEND, FORM_SENDTO) say how to make the call. */
+struct write_args {
+    int fd, flags;
+    const void *buffer;
+    size_t bytes;
+    enum out_form form;
+    uintptr_t caller;
+};
+
+INLINE ssize_t forward(const struct write_args *w, const struct write_request *other) {
+    if (other)
+        return shim_forward(other);
+    return w->form == FORM_WRITE  ? REAL(write)(w->fd, w->buffer, w->bytes)
+           : w->form == FORM_SEND ? REAL(send)(w->fd, w->buffer, w->bytes, w->flags)
+                                 : REAL(sendto)(w->fd, w->buffer, w->bytes, w->flags, NULL, 0);
+}
+
+static ssize_t forward_other_more(const struct write_request *o, const struct parts *p) {
     if (p->count == 1 && LIKELY(!o->raw))
         return REAL(send)(o->fd, p->iov[0].iov_base, p->iov[0].iov_len, o->flags | MSG_MORE);
     struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)p->iov, .msg_iovlen = p->count};
     return MADE(o, sendmsg, o->fd, &message, o->flags | MSG_MORE);
 }
 
-/* ---- shim tally --------------------------------------------------------- */
+/* Makes the call with MSG_MORE. */
+INLINE ssize_t forward_more(const struct write_args *w, const struct write_request *other, const struct parts *p) {
+    return other ? forward_other_more(other, p) : REAL(send)(w->fd, w->buffer, w->bytes, w->flags | MSG_MORE);
+}
+
+INLINE struct write_request request_of(struct write_args w) {
+    return (struct write_request){.fd = w.fd,
+                                  .form = w.form,
+                                  .flags = w.flags,
+                                  .caller = w.caller,
+                                  .buffer = w.buffer,
+                                  .bytes = w.bytes};
+}
+
+/* ---- counting -------------------------------------------------------------- */
+
+/* Counts a write of `bytes` in a mode that cures; `action` is the policy's decision. */
+INLINE void count(struct conn *c, const struct policy_action *action, size_t bytes) {
+    STORE(&c->counts.writes, LOAD(&c->counts.writes) + 1); /* a write that passes counts without the lock */
+    conn_count_bytes(c, bytes);
+    c->counts.messages += action->new_message;
+    c->counts.bursts += action->burst;
+}
+
+void shim_account(struct conn *c, const struct policy_action *action, size_t bytes) {
+    count(c, action, bytes);
+    c->counts.suspected += action->suspected;
+    if (UNLIKELY(c->evidence != NULL))
+        tally_written(c, action);
+}
+
+/* Mode off: the kernel has taken `bytes`.  Without the lock: other threads may count at the same time, and a
+ * message or a burst may then be counted wrongly, but no byte and no write. */
+INLINE void count_in_off(struct conn *c, const struct config *now, size_t bytes) {
+    struct policy *p = &c->policy;
+    uint32_t open = LOAD(&p->message_bytes), room = UINT32_MAX - open;
+    STORE(&p->message_bytes, open + (bytes < room ? (uint32_t)bytes : room));
+    conn_count_bytes(c, bytes);
+    __atomic_fetch_add(&c->counts.writes, 1, __ATOMIC_RELAXED);
+    if (open == 0)
+        __atomic_fetch_add(&c->counts.messages, 1, __ATOMIC_RELAXED);
+    if (is_small_write(p, now->small, bytes)) {
+        uint16_t small = LOAD(&p->small_writes);
+        STORE(&p->small_writes, (uint16_t)(small + (small != UINT16_MAX)));
+        if (small == 1)
+            __atomic_fetch_add(&c->counts.bursts, 1, __ATOMIC_RELAXED);
+    }
+}
 
 void shim_tally_catch_up(void) {
     stats_meets_tcp();
@@ -619,52 +218,12 @@ struct conn *shim_tally(struct conn *c, int fd) {
     return c;
 }
 
-/* Other threads may count at the same time: a message or a burst may then be counted wrongly, but no byte and
- * no write. */
-struct shim_counted shim_counts(struct conn *c, const struct config *now, size_t bytes) {
-    struct policy *p = &c->policy;
-    struct shim_counted counted = {.open = LOAD(&p->message_bytes)};
-    uint32_t room = UINT32_MAX - counted.open;
-    STORE(&p->message_bytes, counted.open + (bytes < room ? (uint32_t)bytes : room));
-    conn_count_bytes(c, bytes);
-    __atomic_fetch_add(&c->counts.writes, 1, __ATOMIC_RELAXED);
-    if (counted.open == 0)
-        __atomic_fetch_add(&c->counts.messages, 1, __ATOMIC_RELAXED);
-    if (is_small_write(p, now->small, bytes)) {
-        uint16_t small = LOAD(&p->small_writes);
-        counted.burst = small == 1;
-        STORE(&p->small_writes, (uint16_t)(small + (small != UINT16_MAX)));
-        if (counted.burst)
-            __atomic_fetch_add(&c->counts.bursts, 1, __ATOMIC_RELAXED);
-    }
-    return counted;
-}
+/* ---- after the send; no lock held, errno unchanged ----------------------------- */
 
-void shim_counted_too_much(struct conn *c, struct shim_counted counted, size_t bytes,
-                           ssize_t sent) {
-    conn_count_bytes(c, (sent > 0 ? (uint64_t)sent : 0) - bytes);
-    if (sent > 0)
-        return;
-    STORE(&c->policy.message_bytes, counted.open);
-    __atomic_fetch_sub(&c->counts.writes, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_sub(&c->counts.messages, counted.open == 0, __ATOMIC_RELAXED);
-    __atomic_fetch_sub(&c->counts.bursts, counted.burst, __ATOMIC_RELAXED);
-}
-
-void shim_account(struct conn *c, const struct policy_action *action, size_t bytes) {
-    shim_count(c, action, bytes);
-    c->counts.suspected += action->suspected;
-    if (UNLIKELY(c->evidence != NULL))
-        tally_written(c, action);
-}
-
-/* ---- shim after ---------------------------------------------------------
- *
- * Corrections after a send that differed from the decision and the counts made before it.
- */
-
-void shim_write_rollback(struct conn *c, int fd, const struct policy_action *action, size_t bytes,
-                  ssize_t sent, bool held) {
+/* The kernel took fewer bytes than were counted, or none.  `held`: bytes were held before this write, and
+ * still are. */
+static void undo(struct conn *c, int fd, const struct policy_action *action, size_t bytes, ssize_t sent,
+                 bool held) {
     int saved = errno;
     bool locked = fds_lock_again(c, fd);
     if (locked || fds_word(fd) == (uintptr_t)c)
@@ -692,7 +251,8 @@ void shim_write_rollback(struct conn *c, int fd, const struct policy_action *act
     errno = saved;
 }
 
-void shim_established(struct call call) {
+/* The kernel has taken the first bytes. */
+static void note_established(struct call call) {
     struct conn *c = call.conn;
     if (!call_lock(call))
         return;
@@ -702,10 +262,9 @@ void shim_established(struct call call) {
     conn_unlock(c);
 }
 
-/* A push came between the decision and the send: from another thread, or from the
- * window while this thread had no CPU.  The bytes came after the push, so the kernel
- * holds them all the same. */
-void shim_rehold_after_push(struct conn *c, int fd) {
+/* A push came between the decision to hold and the send: from another thread, or from the window while this
+ * thread had no CPU.  The bytes came after the push, so the kernel holds them all the same. */
+static void hold_after_push(struct conn *c, int fd) {
     int saved = errno;
     if (!fds_lock_again(c, fd)) {
         if (fds_word(fd) == (uintptr_t)c)
@@ -720,9 +279,9 @@ void shim_rehold_after_push(struct conn *c, int fd) {
     errno = saved;
 }
 
-/* Policy notes the error: if the mode changes later, no write may appear to succeed after an error
+/* A write in a mode that does not cure sent no byte; `error` is its errno, or 0.  If the mode changes later, no write may appear to succeed after an error
  * that the application has seen. */
-void shim_not_sent(struct call call, int error) {
+static void note_not_sent(struct call call, int error) {
     struct conn *c = call.conn;
     int saved = errno;
     if (!call_lock(call))
@@ -734,7 +293,455 @@ void shim_not_sent(struct call call, int error) {
     errno = saved;
 }
 
-ssize_t shim_plain_after_all(const struct write_request *o) {
-    fds_forget(o->fd);
+/* The kernel took only a part of the write, or none.  If the descriptor is no socket, the application has
+ * closed it and the kernel has used its number again, unseen by us: the call is made once more, unchanged. */
+COLD ssize_t fell_short(struct conn *c, struct write_args w, const struct write_request *other,
+                        const struct policy_action *action, ssize_t sent, bool was_held) {
+    if (sent < 0 && errno == ENOTSOCK) {
+        fds_forget(w.fd);
+        return forward(&w, other);
+    }
+    undo(c, w.fd, action, w.bytes, sent, was_held);
+    return sent;
+}
+
+/* ---- the send ---------------------------------------------------------------- */
+
+/* Mode off. */
+INLINE ssize_t forward_and_count(struct conn *c, const struct write_args *w, const struct write_request *other) {
+    const struct call call = {c, LOAD_ACQUIRE(&c->generation)};
+    ssize_t sent = forward(w, other);
+    if (UNLIKELY(sent < 0))
+        note_not_sent(call, errno);
+    else if (LIKELY(sent > 0) && !call_seems_stale(call))
+        count_in_off(c, config(), (size_t)sent);
+    return sent;
+}
+
+COLD void keep_evidence(struct conn *c, struct write_args w, const struct policy_action *action) {
+    tally_written(c, action);
+    evidence_wrote(c, action, &(struct evidence_write){w.fd, w.bytes, w.caller});
+}
+
+/* Records that a write is held.  Returns true if the connection had held bytes before. */
+INLINE bool note_hold(struct conn *c) {
+    bool was_held = c->held;
+    STORE(&c->held, true);
+    c->counts.held_writes++;
+    if (!was_held && UNLIKELY(!ticker_watch(c)))
+        STORE(&c->held, false); /* hold_after_push() pushes it */
+    return was_held;
+}
+
+/* Sends with MSG_MORE: the kernel holds it. */
+INLINE ssize_t send_held(struct conn *c, const struct write_args *w, const struct write_request *other,
+                         const struct parts *p, const struct policy_action *action) {
+    bool was_held = note_hold(c);
+    conn_unlock(c);
+    ssize_t sent = forward_more(w, other, p);
+    if (UNLIKELY(sent != (ssize_t)w->bytes))
+        sent = fell_short(c, *w, other, action, sent, was_held);
+    if (sent > 0 && UNLIKELY(!LOAD(&c->held)))
+        hold_after_push(c, w->fd);
+    return sent;
+}
+
+/* Sends it, and what is held before it. */
+INLINE ssize_t send_now(struct conn *c, const struct write_args *w, const struct write_request *other,
+                        const struct policy_action *action) {
+    bool was_held = c->held;
+    const bool established = !other || c->policy.established;
+    const struct call call = call_of(c);
+    if (UNLIKELY(was_held))
+        STORE(&c->held, other && (w->flags & MSG_MORE));
+    conn_unlock(c);
+    if (UNLIKELY(was_held))
+        self.releasing = c; /* in case this thread is cancelled in the call */
+    ssize_t sent = forward(w, other);
+    if (UNLIKELY(was_held))
+        self.releasing = NULL;
+    if (UNLIKELY(sent != (ssize_t)w->bytes))
+        sent = fell_short(c, *w, other, action, sent, was_held);
+    if (UNLIKELY(!established) && sent > 0)
+        note_established(call);
+    return sent;
+}
+
+/* Sets or restores TCP_NODELAY, or asks whether the write crosses an answer, and sends. */
+COLD ssize_t prepare_and_send(struct conn *c, struct write_args w, const struct write_request *other,
+                              const struct policy_action *action) {
+    decide_apply(c, action, w.fd);
+    if (action->crossing)
+        decide_crossing(c, w.fd);
+    bool first = c->counts.late_pushes == 1;
+    ssize_t sent = send_now(c, &w, other, action);
+    if (action->late_push)
+        verbose_late_push(w.fd, w.bytes, first);
+    return sent;
+}
+
+static void put_into_buffer(struct conn *c, const struct iovec *iov, size_t parts) {
+    bool first = !c->buffer;
+    buffer_put(c, iov, parts);
+    if (first && UNLIKELY(!ticker_watch(c)))
+        hold_push(c, PUSH_PROCESS);
+    c->counts.buffered_writes++;
+}
+
+/* Counts a write that policy has decided about, and sends, holds or buffers it.  `p`: the parts of `other`.  Lock
+ * held; released before the send. */
+INLINE ssize_t act(struct conn *c, const struct write_args *w, const struct write_request *other, const struct parts *p,
+                   const struct policy_action *action) {
+    count(c, action, w->bytes);
+    if (other)
+        c->counts.suspected += action->suspected;
+    if (UNLIKELY(c->evidence != NULL))
+        keep_evidence(c, *w, action);
+    if (action->how == WRITE_COALESCE) {
+        const struct iovec one = {(void *)(uintptr_t)w->buffer, w->bytes};
+        put_into_buffer(c, other ? p->iov : &one, other ? p->count : 1);
+        conn_unlock(c);
+        return (ssize_t)w->bytes;
+    }
+    if (other && buffer_length(c)) {
+        decide_apply(c, action, w->fd);
+        if (UNLIKELY(action->crossing))
+            decide_crossing(c, w->fd);
+        return shim_send_after_buffered(c, other, p);
+    }
+    if (action->how == WRITE_MORE)
+        return send_held(c, w, other, p, action);
+    return UNLIKELY(action->late_push || action->back_to_app || action->crossing)
+               ? prepare_and_send(c, *w, other, action)
+               : send_now(c, w, other, action);
+}
+
+/* ---- the preparation; lock held --------------------------------------------------- */
+
+/* Before the first write enters a buffer: checks that the descriptor still belongs to this
+ * connection.  False: it belongs to another one.  The action is then undone, the descriptor
+ * forgotten and the lock released. */
+static bool fd_still_leads_to(struct conn *c, int fd, const struct policy_action *action,
+                             size_t bytes) {
+    if (buffer_length(c))
+        return true;
+    bool gone = LOAD(&c->aside) && fds_word(fd) != (uintptr_t)c; /* a handler has closed it */
+    if (c->fd != fd && !gone) { /* the buffered bytes leave by the descriptor that was checked */
+        c->other_fd = c->fd;
+        c->fd = fd;
+    }
+    uint64_t cookie;
+    if (!c->cookie && !gone) {
+        if (kernel->cookie(fd, &cookie) == 0)
+            STORE(&c->cookie, cookie);
+    } else if (UNLIKELY(gone || !buffer_is_at(c, fd))) {
+        policy_unsent(&c->policy, action, bytes);
+        STORE(&c->turn_owner, NULL);
+        self.turn = NULL;
+        conn_unlock(c);
+        fds_forget(fd);
+        return false;
+    }
+    return true;
+}
+
+/* A buffered write has reported success, so the kernel must take its bytes later.  At most
+ * a quarter of the send buffer is buffered for a message, and none while the send buffer
+ * may be full. */
+static void look_for_room(struct conn *c, int fd) {
+    struct policy *p = &c->policy;
+    int room = 0;
+    if (!p->buffer_limit) {
+        if (kernel->get_option(fd, SOL_SOCKET, SO_SNDBUF, &room) != 0)
+            room = 0;
+        p->buffer_limit = (uint16_t)(room / 4 < BUFFER_MOST ? room / 4 + 1 : BUFFER_MOST);
+        p->sndbuf_maybe_full = c->counts.bytes > 0 || c->origin == ORIGIN_FOREIGN;
+    }
+    if (p->sndbuf_maybe_full && p->message_bytes == 0)
+        p->sndbuf_maybe_full = kernel->writable(fd, 0) <= 0;
+}
+
+/* This write may be the first one held: decides whether the window's thread starts.  The lock is released
+ * meanwhile.  Returns the connection, locked; NULL: it is closed. */
+static struct conn *relock_after_window_decides(struct conn *c, int fd, const struct policy_write *w) {
+    if (c->policy.unsure)
+        hold_ask_facts(c); /* without them policy would refuse to hold now and agree later */
+    struct policy_limits limits = decide_limits_of_write(c);
+    limits.windowless = false;
+    if (!policy_holds(&c->policy, &limits, w))
+        return c;
+    bool buffers = c->policy.mode == MODE_COALESCE;
+    unsigned position = c->policy.position;
+    conn_unlock(c);
+    ticker_decide(buffers, position);
+    return shim_find(fd);
+}
+
+/* Asks for the facts that policy needs.  Returns the connection, locked, or NULL. */
+static struct conn *learn_facts_relocked(struct conn *c, int fd, const struct policy_write *w) {
+    struct policy_limits limits = decide_limits();
+    if (policy_buffers(&c->policy) && UNLIKELY(!policy_knows_sndbuf(&c->policy)) &&
+        policy_may_hold_write(&c->policy, &limits, w))
+        look_for_room(c, fd);
+    return LIKELY(!ticker_undecided(ticker_state(), &c->policy)) ? c : relock_after_window_decides(c, fd, w);
+}
+
+/* Fills in the parts of a write.  False: policy has nothing to decide, because the write is empty or its
+ * memory is not readable. */
+static bool parts_to_judge(const struct conn *c, const struct write_request *o, struct parts *p) {
+    shim_parts_of(o, p);
+    if (policy_buffers(&c->policy) && p->valid && p->bytes <= config()->small)
+        p->valid = shim_parts_readable(p, p->bytes);
+    return p->valid && p->bytes > 0;
+}
+
+/* An empty write sends and pushes nothing.  The kernel reports the error of an unreadable one. */
+static ssize_t pass_on(struct conn *c, const struct write_request *o, const struct parts *p) {
+    if (!p->valid && buffer_length(c))
+        return shim_send_after_buffered(c, o, p);
+    conn_unlock(c);
     return shim_forward(o);
+}
+
+/* ---- the size is known only after the call ------------------------------------------ */
+
+/* The kernel has taken `sent` bytes, about which nothing was decided before.  Lock held. */
+static void account_sent(struct conn *c, const struct write_request *o, size_t sent) {
+    struct policy_limits limits = decide_limits();
+    const struct policy_write w = {sent, (o->flags & MSG_MORE) != 0, true};
+    hold_join_turn(c);
+    struct policy_action action = decide_write(c, &limits, &w);
+    shim_account(c, &action, sent);
+    evidence_wrote(c, &action, &(struct evidence_write){o->fd, sent, o->caller});
+    decide_apply(c, &action, o->fd); /* another thread has written meanwhile */
+    if (UNLIKELY(action.crossing))
+        decide_crossed(c, o->fd);
+    policy_established(&c->policy);
+}
+
+/* A write that connects (MSG_FASTOPEN).  The address is readable: the kernel has followed it. */
+static ssize_t write_connects(const struct write_request *o) {
+    struct call call = shim_connect_begins(o->fd);
+    ssize_t sent = shim_forward(o);
+    int error = errno;
+    const struct sockaddr *address = o->message ? o->message->msg_name : o->address;
+    socklen_t length = o->message ? o->message->msg_namelen : o->address_length;
+    if (address && (sent >= 0 || error == EINPROGRESS))
+        shim_connect_ended(call, sent < 0 ? -1 : 0, error, address, length);
+    if (sent > 0 && call.conn && call_lock(call)) {
+        if (call.conn->evidence)
+            tally_write_begins(call.conn);
+        account_sent(call.conn, o, (size_t)sent);
+        conn_unlock(call.conn);
+    }
+    errno = error;
+    return sent;
+}
+
+/* If there is nothing to do before the call, the call comes first: the kernel then checks the
+ * caller's pointers before the library reads them. */
+static ssize_t send_then_account(struct conn *c, const struct write_request *o) {
+    uint32_t reads = c->counts.reads, open = c->policy.message_bytes;
+    const struct call call = call_of(c);
+    evidence_writes(c);
+    conn_unlock(c);
+    ssize_t sent = shim_forward(o);
+    if (sent <= 0) {
+        if (sent < 0 || UNLIKELY(LOAD(&c->evidence) != NULL))
+            note_not_sent(call, sent < 0 ? errno : 0);
+        return sent;
+    }
+    if (!call_lock(call)) {
+        if (!call_seems_stale(call))
+            conn_count_bytes(c, (uint64_t)sent);
+        return sent;
+    }
+    bool answered = UNLIKELY(c->counts.reads != reads); /* another thread has read it already */
+    struct policy_limits limits = decide_limits();
+    if (answered && open) { /* the last write of a finished message */
+        shim_account(c, &(struct policy_action){.small_write = (size_t)sent <= limits.small},
+                     (size_t)sent);
+        conn_unlock(c);
+        return sent;
+    }
+    account_sent(c, o, (size_t)sent);
+    if (answered)
+        policy_input(&c->policy, 1, 0, false);
+    conn_unlock(c);
+    return sent;
+}
+
+/* ---- a write that needs preparation, or is none of the usual ones ------------------- */
+
+/* Lock held; released.  `joined`: the write has joined its turn already. */
+static ssize_t decide_and_act(struct conn *c, const struct write_request *o, bool joined) {
+    struct parts p;
+    if (UNLIKELY(!parts_to_judge(c, o, &p)))
+        return pass_on(c, o, &p);
+    const struct policy_write w = {p.bytes, (o->flags & MSG_MORE) != 0, shim_special(o)};
+    if (!joined)
+        hold_join_turn(c);
+    c = learn_facts_relocked(c, o->fd, &w);
+    if (UNLIKELY(!c))
+        return reentry_write(o);
+    if (UNLIKELY((w.more || w.special) && c->buffer)) {
+        hold_push(c, PUSH_WRITE); /* they leave as a unit before the decision about this write */
+        if (UNLIKELY(c->pending_error))
+            return shim_tell_error(c, o->flags);
+    }
+    struct policy_limits limits = decide_limits_of_write(c);
+    limits.may_hold = limits.may_hold && ticker_state() != TICKER_NONE; /* still: it has been asked to decide */
+    struct policy_action action = decide_write(c, &limits, &w);
+    if (action.how == WRITE_COALESCE && UNLIKELY(!fd_still_leads_to(c, o->fd, &action, p.bytes)))
+        return shim_write(o);
+    return act(c, &(struct write_args){o->fd, o->flags, NULL, p.bytes, o->form, o->caller}, o, &p, &action);
+}
+
+/* The same, with all that may be to do before. */
+static ssize_t write_prepared(struct conn *c, const struct write_request *o, bool joined) {
+    if (UNLIKELY(c->policy.mode == MODE_OFF) && shim_only_counts(c, config())) {
+        conn_unlock(c);
+        return forward_and_count(c, &(struct write_args){.fd = o->fd}, o);
+    }
+    if (UNLIKELY(c->pending_error))
+        return shim_tell_error(c, o->flags);
+    if (UNLIKELY(c->evidence != NULL)) {
+        c = shim_tally(c, o->fd);
+        if (!c)
+            return reentry_write(o);
+    }
+    if (UNLIKELY(c->buffer && c->fd != o->fd) && !buffer_is_at(c, o->fd)) {
+        conn_unlock(c);
+        fds_forget(o->fd); /* this descriptor belongs to another connection now */
+        return shim_write(o);
+    }
+    bool nothing_to_do = !mode_cures((enum mode)c->policy.mode) ||
+                         (policy_waits_for_second(&c->policy) && !shim_surely_there(o));
+    if (nothing_to_do && !c->held && !c->buffer)
+        return send_then_account(c, o);
+    return decide_and_act(c, o, joined);
+}
+
+ssize_t shim_write(const struct write_request *o) {
+    if (UNLIKELY(!ours()))
+        return reentry_write(o);
+    uintptr_t word = fds_word(o->fd);
+    if (self.turn && fds_conn(word) != self.turn)
+        shim_other_write(o->fd);
+    if (word != FDS_UNKNOWN && word <= FDS_LAST_TAG)
+        return shim_forward(o);
+    if (UNLIKELY(o->flags & MSG_FASTOPEN))
+        return write_connects(o);
+    if (fds_conn(word) && shim_only_counts(fds_conn(word), config()))
+        return forward_and_count(fds_conn(word), &(struct write_args){.fd = o->fd}, o);
+    if (UNLIKELY(self.draining != NULL) && fds_conn(word) == self.draining)
+        return reentry_write(o); /* in a handler that has interrupted this thread's drain of it */
+    if (config()->buffers && !o->raw)
+        pthread_testcancel(); /* the write may be buffered, but stays a cancellation point */
+    struct conn *c = shim_find(o->fd);
+    return c ? write_prepared(c, o, false) : reentry_write(o);
+}
+
+/* ---- one buffer, and nothing to prepare -------------------------------------------- */
+
+COLD ssize_t go_on_unusual(struct write_args w) {
+    const struct write_request o = request_of(w);
+    return shim_write(&o);
+}
+
+COLD ssize_t go_on_prepared(struct conn *c, struct write_args w, bool joined) {
+    const struct write_request o = request_of(w);
+    return write_prepared(c, &o, joined);
+}
+
+/* True: no fact is missing or old, there is no pending error, and the mode cures. */
+INLINE bool facts_are_current(const struct conn *c, const struct config *now) {
+    return c->epoch == now->epoch && c->nodelay_checked == LOAD(&nodelay_epoch) &&
+           !c->pending_error && c->policy.mode >= MODE_NODELAY && c->policy.established;
+}
+
+/* Starts the statistics of a write.  False: take the slow path, because statistics need the lock
+ * released, or because the decision depends on buffered bytes. */
+COLD bool tally_begins(struct conn *c) {
+    if (c->buffer || tally_pending())
+        return false;
+    tally_write_begins(c);
+    return true;
+}
+
+/* The check of data and heap comes first: most written bytes lie there. */
+INLINE bool buffer_is_there(const void *buffer, size_t bytes) {
+    return lies_in_data(buffer, bytes) || readable(buffer, bytes);
+}
+
+/* Buffers one more small write behind the buffered ones of the same turn. */
+INLINE bool buffers_on(struct conn *c, const struct write_args *w, struct policy_limits *limits) {
+    if (c->turn_owner != &self || self.turn != c || !policy_buffers(&c->policy) ||
+        !buffer_is_there(w->buffer, w->bytes))
+        return false;
+    decide_add_room(limits, c);
+    uint16_t small_before = c->policy.small_writes;
+    if (!policy_buffers_on(&c->policy, limits, w->bytes))
+        return false;
+    buffer_copy(c->buffer, w->buffer, w->bytes);
+    c->counts.writes++;
+    conn_count_bytes(c, w->bytes);
+    c->counts.buffered_writes++;
+    c->counts.bursts += small_before == 1 && c->policy.small_writes == 2;
+    return true;
+}
+
+/* True: the fast path may decide about a first write.  For one that may be buffered the room in the kernel is
+ * known, it is readable memory, and its descriptor still belongs to this connection. */
+INLINE bool may_begin(const struct conn *c, const struct write_args *w, struct policy_limits *limits) {
+    if (!policy_may_hold_write(&c->policy, limits, &(struct policy_write){.bytes = w->bytes}))
+        return true;
+    decide_add_room(limits, c);
+    return c->cookie && c->fd == w->fd && policy_knows_sndbuf(&c->policy) &&
+           buffer_is_there(w->buffer, w->bytes) && buffer_is_at(c, w->fd);
+}
+
+ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
+                        uintptr_t caller) {
+    const struct write_args w = {fd, flags, buffer, bytes, form, caller};
+    uintptr_t word = fds_word(fd);
+    struct conn *c = fds_conn(word);
+    struct conn *turn = self.turn;
+    if (UNLIKELY(turn != c) && turn)
+        return go_on_unusual(w);
+    if (UNLIKELY(!c || (flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT)) || bytes - 1 >= SSIZE_MAX || self.busy ||
+                 *LOAD(&gate) != GATE_OPEN))
+        return go_on_unusual(w);
+    const struct config *now = config();
+    if (UNLIKELY(LOAD(&c->policy.mode) == MODE_OFF) && shim_only_counts(c, now))
+        return forward_and_count(c, &w, NULL);
+    if (now->buffers)
+        pthread_testcancel(); /* the write may be buffered, but stays a cancellation point */
+    if (UNLIKELY(!conn_lock(c)))
+        return go_on_unusual(w);
+    if (UNLIKELY(fds_word(fd) != word)) {
+        conn_unlock(c);
+        return go_on_unusual(w);
+    }
+    enum ticker_state ticker = ticker_state();
+    if (UNLIKELY(!facts_are_current(c, now) || ticker_undecided(ticker, &c->policy) ||
+                 (c->evidence && !tally_begins(c)))) {
+        shim_refresh(c);
+        return go_on_prepared(c, w, false);
+    }
+    struct policy_limits limits = decide_limits_now(now, ticker);
+    if (c->buffer) {
+        if (UNLIKELY(c->fd != fd) || !buffers_on(c, &w, &limits))
+            return go_on_prepared(c, w, false);
+        conn_unlock(c);
+        return (ssize_t)bytes;
+    }
+    hold_join_turn(c);
+    if (policy_buffers(&c->policy) && UNLIKELY(!may_begin(c, &w, &limits)))
+        return go_on_prepared(c, w, true);
+    struct policy_action action = {.how = WRITE_PLAIN};
+    policy_decide(&c->policy, &limits, &(struct policy_write){.bytes = bytes}, &action);
+    if (UNLIKELY(action.need_facts))
+        return go_on_prepared(c, w, true);
+    return act(c, &w, NULL, NULL, &action);
 }

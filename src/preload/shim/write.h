@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Shared by the files of the write path only: shim_write.c, shim_fast.c, shim_forms.c,
- * shim_tally.c, shim_after.c, shim_buffered.c, shim_bulk.c.  The caller holds the
- * connection's lock unless a comment says otherwise.
+ * Shared by write.c and behind.c.  The caller holds the connection's lock unless a comment says otherwise.
  */
 #ifndef UNSTALL_WRITE_H
 #define UNSTALL_WRITE_H
@@ -12,7 +10,7 @@
 #include "shim.h"
 #include "turn.h"
 
-/* ---- the forms (shim_forms.c) ---------------------------------------- */
+/* ---- the forms of a write --------------------------------------------- */
 
 /* True: the first `most` bytes of a valid write are readable memory. */
 bool shim_parts_readable(const struct parts *p, size_t most);
@@ -20,22 +18,11 @@ bool shim_parts_readable(const struct parts *p, size_t most);
 bool shim_surely_there(const struct write_request *o);
 /* True: the write must not be delayed, because of MSG_OOB, ancillary data, an address … */
 bool shim_special(const struct write_request *o);
-/* Makes the call with MSG_MORE. */
-ssize_t shim_forward_more(const struct write_request *o, const struct parts *p);
 
-/* ---- counting (shim_tally.c) ------------------------------------------ */
+/* ---- counting ----------------------------------------------------------- */
 
-/* Counts a write of `bytes` in a mode that cures; `action` is the policy's decision. */
-static inline void shim_count(struct conn *c, const struct policy_action *action, size_t bytes) {
-    STORE(&c->counts.writes, LOAD(&c->counts.writes) + 1); /* a write that passes counts without the lock */
-    conn_count_bytes(c, bytes);
-    c->counts.messages += action->new_message;
-    c->counts.bursts += action->burst;
-}
-/* The same in any mode, also in the statistics. */
+/* Counts a write of `bytes`, in any mode, also in the statistics. */
 void shim_account(struct conn *c, const struct policy_action *action, size_t bytes);
-
-/* ---- mode off: counting without the lock (shim_tally.c) ------------------ */
 
 /* True: a call on c is forwarded, and counted without the lock.  Mode off in force, and no statistics. */
 static inline bool shim_only_counts(const struct conn *c, const struct config *now) {
@@ -44,57 +31,7 @@ static inline bool shim_only_counts(const struct conn *c, const struct config *n
            !LOAD(&c->pending_error) && !LOAD(&c->aside);
 }
 
-/* A write of `bytes`, before it is made; and its correction afterwards, where the kernel took fewer. */
-struct shim_counted {
-    uint32_t open; /* bytes of the message before this write */
-    bool burst;
-};
-struct shim_counted shim_counts(struct conn *c, const struct config *now, size_t bytes);
-void shim_counted_too_much(struct conn *c, struct shim_counted counted, size_t bytes, ssize_t sent);
-
-/* ---- acting ----------------------------------------------------------- */
-
-/* Records that a write is held.  Returns true if the connection had held bytes before. */
-static inline bool shim_hold(struct conn *c) {
-    bool was_held = c->held;
-    STORE(&c->held, true);
-    c->counts.held_writes++;
-    if (!was_held && UNLIKELY(!ticker_watch(c)))
-        STORE(&c->held, false); /* shim_rehold_after_push() pushes it */
-    return was_held;
-}
-
-/* Buffers a write. */
-static inline void shim_buffer(struct conn *c, const struct iovec *iov, size_t count) {
-    bool first = !c->buffer;
-    buffer_put(c, iov, count);
-    if (first && UNLIKELY(!ticker_watch(c)))
-        hold_push(c, PUSH_PROCESS);
-    c->counts.buffered_writes++;
-}
-
-/* ---- the write (shim_write.c) ---------------------------------------- */
-
-/* The slow path of a write whose connection is known.  `joined`: the write has joined its
- * turn already.  Unlocks. */
-ssize_t shim_write_found(struct conn *c, const struct write_request *o, bool joined);
-
-/* ---- after the send (shim_after.c); no lock held, errno unchanged ------- */
-
-/* Corrects the counts after the kernel took fewer bytes than were counted, or none.
- * `held`: bytes were held before this write, and still are. */
-void shim_write_rollback(struct conn *c, int fd, const struct policy_action *action, size_t bytes,
-                  ssize_t sent, bool held);
-/* A write in a mode that does not cure sent no byte.  `error` is its errno, or 0. */
-void shim_not_sent(struct call call, int error);
-void shim_established(struct call call);
-/* A push came between the decision to hold a write and its send: holds it again. */
-void shim_rehold_after_push(struct conn *c, int fd);
-/* The descriptor is no socket: the application closed it and the kernel reused its number,
- * unseen by the library.  Repeats the call unchanged. */
-ssize_t shim_plain_after_all(const struct write_request *o);
-
-/* ---- behind buffered bytes (shim_buffered.c) -------------------------- */
+/* ---- behind buffered bytes (behind.c) ---------------------------------- */
 
 /* Fails a write as the kernel would: EPIPE raises SIGPIPE, too.  No lock held. */
 ssize_t shim_fail(int error, int flags);
@@ -119,9 +56,9 @@ enum drain shim_drain(struct conn *c, struct write_request *o);
 /* Closes o->fd if it is not `fd`.  No lock held; errno unchanged. */
 void shim_close_own(const struct write_request *o, int fd);
 
-/* ---- shim tally ---------------------------------------------------------
+/* ---- statistics ---------------------------------------------------------
  *
- * The work for statistics that must run without a connection's lock: opening the file and reading the live
+ * The work that must run without a connection's lock: opening the file and reading the live
  * configuration.
  */
 

@@ -16,7 +16,7 @@
 #include "evidence.h"
 #include "policy.h"
 
-/* True if statistics have work that needs no lock held (shim_tally.h). */
+/* True if statistics have work that needs no lock held (write.h). */
 bool tally_pending(void);
 
 /* c is connected or accepted, or is about to be. */
