@@ -17,9 +17,9 @@ LIMIT_S=120 # a program of tests
 # Where qemu-user 7.2 differs from a kernel: program, pattern of its tests | why.
 # `rings` is not run: it has no io_uring, for which the tests wait.
 OTHERWISE='
-ticker::*                                             | refuses a clone(2) without CLONE_SYSVSEM
-ticker_steps::where_it_is_decided                     | the same
-ticker_steps::without_a_thread_they_are_sent          | the same
+window::*                                             | refuses a clone(2) without CLONE_SYSVSEM
+window_steps::where_it_is_decided                     | the same
+window_steps::without_a_thread_they_are_sent          | the same
 raw_start::*                                          | the same
 programs::a_strange_task_while_bytes_are_left         | the same
 shim_fast::states_of_a_connection                     | the same

@@ -133,7 +133,7 @@ static void turn_ends(struct player *s) {
     s->p.quick_turns = s->quick_turns >= s->habit ? HABIT : 0;
 }
 
-/* A wait that returns at once, as exports_wait.c and hold.c have it. */
+/* A wait that returns at once, as exports_wait.c and turn.c have it. */
 static void quick_event(struct player *s, bool only_writable) {
     if (!s->in_turn)
         return;

@@ -14,64 +14,64 @@ enum { WATCHED = 64 };
 static struct conn *watched[WATCHED];
 static unsigned count;
 
-int ticker_now = TICKER_RUNS;
-int ticker_process;
-uint64_t ticker_ticks = 1;
+int window_now = WINDOW_RUNS;
+int window_process;
+uint64_t window_ticks = 1;
 
-void ticker_decide(bool buffers, unsigned position) {
+void window_decide(bool buffers, unsigned position) {
     (void)buffers;
     (void)position;
 }
 
-bool ticker_stop(void) {
+bool window_stop(void) {
     return false;
 }
 
-void ticker_forked(void) {
+void window_forked(void) {
 }
 
-void ticker_threads_seen(void) {
+void window_threads_seen(void) {
 }
 
-void ticker_task_exits(void) {
+void window_task_exits(void) {
 }
 
-void ticker_thread_ends(void) {
+void window_thread_ends(void) {
 }
 
-bool ticker_has_left(void) {
+bool window_has_left(void) {
     bool left = false;
     FDS_EACH(c)
         left |= buffer_length(c) > 0 || c->lingering;
     return left;
 }
 
-void ticker_goes_on(void) { /* the window was never stopped */
+void window_goes_on(void) { /* the window was never stopped */
 }
 
-unsigned ticker_tasks(void) {
+unsigned window_tasks(void) {
     return 1;
 }
 
-uint32_t ticker_bar(bool rights) {
+uint32_t window_bar(bool rights) {
     (void)rights;
     return 0;
 }
 
-void ticker_unbar(uint32_t barred) {
+void window_unbar(uint32_t barred) {
     (void)barred;
 }
 
-bool ticker_is_task(long task) {
+bool window_is_task(long task) {
     (void)task;
     return false;
 }
 
-bool ticker_watch_without(struct conn *c) {
+bool window_watch_without(struct conn *c) {
     return c->buffer == NULL;
 }
 
-bool ticker_watch_slow(struct conn *c) {
+bool window_watch_slow(struct conn *c) {
     assert(count < WATCHED);
     c->ticking = true;
     watched[count++] = c;

@@ -13,7 +13,7 @@
 
 struct fake_kernel fake;
 
-static uint32_t log_lock; /* the ticker's thread writes too */
+static uint32_t log_lock; /* the window's thread writes too */
 
 void fake_note(const char *what, int fd, const char *with, size_t n) {
     uint32_t *beneath = self.spinning;

@@ -246,7 +246,7 @@ Test(fds, many_at_once_then_none_then_many) {
     }
 }
 
-/* The ticker's list may still lead here: its link survives the release and the next creation. */
+/* The window's thread may still list it: its link survives the release and the next creation. */
 Test(fds, release_keeps_the_tickers_link) {
     struct conn *next = created(6), *c = created(5);
     c->ticking = true;

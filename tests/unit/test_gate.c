@@ -22,7 +22,7 @@
 #include "readable.h"
 #include "real.h"
 #include "stats_file.h"
-#include "ticker.h"
+#include "window_state.h"
 #include "unit.h"
 
 #define WANT(what)           \
@@ -111,7 +111,7 @@ static struct conn *parents;
 static int starts_anew(void) {
     WANT(ours());
     WANT(self.turn == NULL && self.draining == NULL && !hold_refused);
-    WANT(ticker_state() == TICKER_NONE && ticker_parked == 0 && !ticker_incoming);
+    WANT(window_state() == WINDOW_NONE && window_parked == 0 && !window_incoming);
     WANT(nodelay_epoch == 8 && *gate == GATE_OPEN);
     WANT(stats_file_mapped == NULL && stats_state == LIFE_NONE);
     ASSERT(conn_lock(parents));
@@ -128,9 +128,9 @@ static int what_a_fork_ends(void) {
     conn_unlock(parents);
     self.turn = self.draining = parents;
     hold_refused = true;
-    ticker_now = TICKER_RUNS;
-    ticker_parked = 1;
-    ticker_incoming = parents;
+    window_now = WINDOW_RUNS;
+    window_parked = 1;
+    window_incoming = parents;
     nodelay_epoch = 7;
     stats_state = LIFE_THERE;
     int line = of_a_child(starts_anew);

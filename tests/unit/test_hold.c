@@ -13,7 +13,7 @@
 #include "fds.h"
 #include "buffered.h"
 #include "turn.h"
-#include "ticker.h"
+#include "window_state.h"
 #include "unit.h"
 
 static struct conn *c;
@@ -785,7 +785,7 @@ Test(hold, only_of_a_stranger_it_is_asked_whether_it_listens) {
 /* Without a window: a piece that comes a while behind the one before it breaks the habit. */
 Test(hold, a_late_piece_hesitates) {
     clock_stopped = 1000000000;
-    ticker_now = TICKER_WITHOUT;
+    window_now = WINDOW_WITHOUT;
     for (int late = 0; late < 2; late++) {
         c->policy.position = 2;
         c->policy.hesitated = false;
@@ -812,7 +812,7 @@ Test(hold, the_end_of_the_thread_is_watched_once) {
 /* The habit of quick turns is for programs without the window's thread. */
 Test(hold, with_a_window_no_habit_is_learned) {
     clock_stopped = 1000000000;
-    static const enum ticker_state states[] = {TICKER_RUNS, TICKER_WITHOUT};
+    static const enum window_state states[] = {WINDOW_RUNS, WINDOW_WITHOUT};
     EACH_ROW(state, states) {
         in_mode(MODE_AUTO);
         c->policy.bursty = true;
@@ -821,8 +821,8 @@ Test(hold, with_a_window_no_habit_is_learned) {
         c->turn_owner = &self;
         self.turn = c;
         c->held_since = clock_now();
-        ticker_now = (int)*state;
+        window_now = (int)*state;
         hold_end_turn(PUSH_WAIT);
-        EXPECT_INT("turns", c->policy.quick_turns, *state == TICKER_WITHOUT);
+        EXPECT_INT("turns", c->policy.quick_turns, *state == WINDOW_WITHOUT);
     }
 }

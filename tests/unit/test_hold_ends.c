@@ -97,24 +97,24 @@ Test(hold_ends, a_threads_first_lock_has_its_end_watched) {
 
 static const struct {
     const char *name;
-    enum ticker_state ticker;
+    enum window_state window;
     bool filter, refused, may_hold, windowless;
 } limits[] = {
-    {"undecided", TICKER_NONE, false, false, true, false},
-    {"a thread", TICKER_RUNS, false, false, true, false},
-    {"no thread", TICKER_WITHOUT, false, false, true, true},
-    {"never a thread", TICKER_NEVER, false, false, true, true},
-    {"the thread ends", TICKER_STOPS, false, false, false, false},
-    {"no thread could be made", TICKER_REFUSED, false, false, false, false},
-    {"a filter", TICKER_RUNS, true, false, false, false},
-    {"the process ends", TICKER_RUNS, false, true, false, false},
-    {"a filter, and the process ends", TICKER_WITHOUT, true, true, false, true},
+    {"undecided", WINDOW_NONE, false, false, true, false},
+    {"a thread", WINDOW_RUNS, false, false, true, false},
+    {"no thread", WINDOW_WITHOUT, false, false, true, true},
+    {"never a thread", WINDOW_NEVER, false, false, true, true},
+    {"the thread ends", WINDOW_STOPS, false, false, false, false},
+    {"no thread could be made", WINDOW_REFUSED, false, false, false, false},
+    {"a filter", WINDOW_RUNS, true, false, false, false},
+    {"the process ends", WINDOW_RUNS, false, true, false, false},
+    {"a filter, and the process ends", WINDOW_WITHOUT, true, true, false, true},
 };
 
 Test(hold_ends, what_may_be_held) {
     EACH_ROW(row, limits) {
         config_switch(MODE_COALESCE, row->filter);
-        ticker_now = (int)row->ticker;
+        window_now = (int)row->window;
         hold_refused = row->refused;
         struct policy_limits found = decide_limits();
         EXPECT_INT(row->name, found.may_hold, row->may_hold);
@@ -137,14 +137,14 @@ Test(hold_ends, the_limits_of_the_configuration) {
 
 /* Which states of the thread must be decided before a write that may be held. */
 Test(hold_ends, what_is_decided_first) {
-    for (int state = TICKER_NONE; state <= TICKER_REFUSED; state++)
+    for (int state = WINDOW_NONE; state <= WINDOW_REFUSED; state++)
         for (int mode = 0; mode < MODE_COUNT; mode++)
             for (int bursty = 0; bursty < 2; bursty++) {
                 struct policy p = {.mode = (uint8_t)mode, .bursty = bursty};
                 bool might = mode == MODE_CORK || mode == MODE_COALESCE || (mode == MODE_AUTO && bursty);
-                bool wanted = (state == TICKER_NONE && might) ||
-                              (state == TICKER_WITHOUT && mode == MODE_COALESCE);
-                cr_expect(ticker_undecided((enum ticker_state)state, &p) == wanted, "%d %s %d", state,
+                bool wanted = (state == WINDOW_NONE && might) ||
+                              (state == WINDOW_WITHOUT && mode == MODE_COALESCE);
+                cr_expect(window_undecided((enum window_state)state, &p) == wanted, "%d %s %d", state,
                           mode_names[mode], bursty);
             }
 }
@@ -155,25 +155,25 @@ enum { ENDPOINT = 9 };
 
 static const struct {
     const char *name;
-    enum ticker_state ticker;
+    enum window_state window;
     enum mode mode;
     uint64_t age;
     bool nodelay_only;
     unsigned window_ends;
     bool begins_anew;
 } ages[] = {
-    {"auto: soon", TICKER_WITHOUT, MODE_AUTO, 5 * MS, false, 0, false},
-    {"auto: late", TICKER_WITHOUT, MODE_AUTO, 50 * MS, true, 0, false},
-    {"auto: late, never a thread", TICKER_NEVER, MODE_AUTO, 50 * MS, true, 0, false},
-    {"auto: late, but a thread has the window", TICKER_RUNS, MODE_AUTO, 50 * MS, false, 0, false},
-    {"cork: soon", TICKER_WITHOUT, MODE_CORK, 200 * MS, false, 0, true},
-    {"cork: ended by the kernel", TICKER_WITHOUT, MODE_CORK, 200 * MS + 1, false, 4, true},
-    {"coalesce holds nothing in the kernel", TICKER_WITHOUT, MODE_COALESCE, 500 * MS, false, 0, false},
+    {"auto: soon", WINDOW_WITHOUT, MODE_AUTO, 5 * MS, false, 0, false},
+    {"auto: late", WINDOW_WITHOUT, MODE_AUTO, 50 * MS, true, 0, false},
+    {"auto: late, never a thread", WINDOW_NEVER, MODE_AUTO, 50 * MS, true, 0, false},
+    {"auto: late, but a thread has the window", WINDOW_RUNS, MODE_AUTO, 50 * MS, false, 0, false},
+    {"cork: soon", WINDOW_WITHOUT, MODE_CORK, 200 * MS, false, 0, true},
+    {"cork: ended by the kernel", WINDOW_WITHOUT, MODE_CORK, 200 * MS + 1, false, 4, true},
+    {"coalesce holds nothing in the kernel", WINDOW_WITHOUT, MODE_COALESCE, 500 * MS, false, 0, false},
 };
 
 Test(hold_ends, the_age_of_a_hold_without_a_window) {
     EACH_ROW(row, ages) {
-        ticker_now = (int)row->ticker;
+        window_now = (int)row->window;
         endpoint_late[ENDPOINT].any = 0;
         c->policy = (struct policy){.mode = (uint8_t)row->mode, .established = true, .quick_turns = HABIT};
         c->endpoint = ENDPOINT;
@@ -213,13 +213,13 @@ static const struct {
 
 Test(hold_ends, why_a_hold_was_late) {
     EACH_ROW(row, late) {
-        ticker_now = TICKER_WITHOUT;
+        window_now = WINDOW_WITHOUT;
         c->endpoint = row->of_no_endpoint ? 0 : ENDPOINT;
         endpoint_late[ENDPOINT] = (union endpoint_late){{row->watched, false}};
         c->policy = (struct policy){.mode = MODE_AUTO, .established = true, .quick_turns = HABIT};
         fake.usage = (struct kernel_usage){7000 * MS, 70, 700};
         fake.usage_error = row->error;
-        ticker_watch(c);
+        window_watch(c);
         EXPECT_TEXT(row->name, fake_log(), row->watched ? "usage(-1)" : "");
         if (row->of_another)
             self.hold.of = NULL;
@@ -248,24 +248,24 @@ Test(hold_ends, whose_usage_is_asked) {
                 {"cork", .mode = MODE_CORK},
                 {"filtered", MODE_AUTO, .filtered = true}};
     EACH_ROW(row, rows) {
-        ticker_now = TICKER_WITHOUT;
+        window_now = WINDOW_WITHOUT;
         c->endpoint = ENDPOINT;
         endpoint_late[ENDPOINT].watched = true;
         c->policy.mode = (uint8_t)row->mode;
         config_switch(row->mode, row->filtered);
-        ticker_watch(c);
+        window_watch(c);
         EXPECT_TEXT(row->name, fake_log(), row->asked ? "usage(-1)" : "");
     }
 }
 
 /* What was asked for an earlier hold is no proof. */
 Test(hold_ends, a_hold_that_was_not_watched) {
-    ticker_now = TICKER_WITHOUT;
+    window_now = WINDOW_WITHOUT;
     c->policy.mode = MODE_AUTO;
     c->policy.quick_turns = HABIT;
     c->endpoint = ENDPOINT;
     endpoint_late[ENDPOINT].watched = true;
-    ticker_watch(c);
+    window_watch(c);
     fake.usage.lost++;
     clock_stopped += MS;
     c->held_since = clock_stopped;
@@ -274,7 +274,7 @@ Test(hold_ends, a_hold_that_was_not_watched) {
 }
 
 Test(hold_ends, four_that_the_kernel_ended_in_a_row) {
-    ticker_now = TICKER_WITHOUT;
+    window_now = WINDOW_WITHOUT;
     c->policy.mode = MODE_CORK;
     for (int i = 1; i <= 4; i++) {
         c->held_since = clock_stopped - 300 * MS;
@@ -287,7 +287,7 @@ Test(hold_ends, four_that_the_kernel_ended_in_a_row) {
 
 /* A push and a write that joins a hold look at its age; without a hold there is no age. */
 Test(hold_ends, when_the_age_is_looked_at) {
-    ticker_now = TICKER_WITHOUT;
+    window_now = WINDOW_WITHOUT;
     c->policy.mode = MODE_AUTO;
     c->policy.quick_turns = HABIT;
     c->held_since = clock_stopped - 50 * MS;
@@ -777,7 +777,7 @@ Test(hold_ends, the_number_of_a_lingering_connection) {
         own.dup_above = dup_of_ours;
         kernel = &own;
         free_numbers = row->free_numbers;
-        ticker_now = TICKER_RUNS;
+        window_now = WINDOW_RUNS;
         c = fds_create(5, ORIGIN_SOCKET);
         c->policy.mode = MODE_COALESCE;
         buffered("abc");

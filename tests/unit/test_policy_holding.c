@@ -183,7 +183,7 @@ Test(policy_holding, late_push_where_holds_are_impossible) {
         }
 }
 
-/* policy_holds() is a question: the shim asks it before it starts the ticker. */
+/* policy_holds() is a question: the shim asks it before it starts the window's thread. */
 Test(policy_holding, the_question_changes_nothing) {
     static const enum mode modes[] = {MODE_CORK, MODE_COALESCE, MODE_AUTO, MODE_NODELAY};
     for (size_t m = 0; m < ARRAY_SIZE(modes); m++) {

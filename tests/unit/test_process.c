@@ -30,7 +30,7 @@ Test(process, a_child_of_a_process_in_exec_holds) {
     pid_t child = fork();
     if (child == 0) {
         process_forked(0, 0);
-        ticker_now = TICKER_RUNS;
+        window_now = WINDOW_RUNS;
         fake_log();
         bool holds = whole_write(5, "abc") == 3 && strcmp(fake_log(), "SEND_MORE(5,abc)") == 0;
         _exit(!hold_refused && holds ? 0 : 1);
@@ -163,7 +163,7 @@ Test(process, a_filter_ends_all_calls_of_ours) {
         struct conn *c = whole_connected(5);
         whole_write(5, "abc");
         ASSERT(c->held);
-        ticker_now = TICKER_NONE; /* there is no thread to be joined */
+        window_now = WINDOW_NONE; /* there is no thread to be joined */
         process_filters(false);
         EXPECT(!c->held && config()->no_syscalls && config()->mode == MODE_OFF);
         EXPECT_INT("the clock goes on", clock_stopped, 0);
@@ -203,7 +203,7 @@ Test(process, a_dispatch_ends_our_calls_only_if_it_takes_them) {
     };
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
         whole_start_in(MODE_CORK);
-        ticker_now = TICKER_NONE;
+        window_now = WINDOW_NONE;
         process_dispatches(rows[i].start, rows[i].bytes);
         EXPECT_INT(rows[i].name, config()->no_syscalls, rows[i].ends);
         process_filtered(true);
@@ -215,7 +215,7 @@ Test(process, a_dispatch_ends_our_calls_only_if_it_takes_them) {
 Test(process, a_filter_stops_a_clock_that_is_a_call) {
     for (int counter_first = 0; counter_first < 2; counter_first++) {
         whole_start_in(MODE_AUTO);
-        ticker_now = TICKER_NONE;
+        window_now = WINDOW_NONE;
         clock_start();
         if (counter_first)
             process_loses_counter();
@@ -231,7 +231,7 @@ Test(process, a_filter_stops_a_clock_that_is_a_call) {
 
 Test(process, the_strict_mode_stops_the_clock) {
     whole_start_in(MODE_AUTO);
-    ticker_now = TICKER_NONE;
+    window_now = WINDOW_NONE;
     process_filters(true);
     EXPECT(clock_stopped != 0);
     process_filtered(false);
@@ -369,7 +369,7 @@ static void clones_while_holding(unsigned long flags) {
     struct conn *c = whole_connected(5);
     whole_write(5, "abc");
     ASSERT(c->held);
-    ticker_now = TICKER_NONE; /* there is no thread to be joined */
+    window_now = WINDOW_NONE; /* there is no thread to be joined */
     process_clones(flags);
     EXPECT(!c->held && self.turn == NULL);
 }
@@ -401,7 +401,7 @@ Test(process, a_task_that_shares_memory_while_there_is_no_room) {
     EXPECT_INT("buffered", whole_write(5, "abc"), 3);
     for (unsigned i = fake.send_count; i < FAKE_SENDS; i++)
         fake.sends[i] = -EAGAIN;
-    ticker_now = TICKER_NONE;
+    window_now = WINDOW_NONE;
     process_clones(CLONE_VM);
     EXPECT_INT("still there", buffer_length(c), 3);
     EXPECT(ours());
@@ -455,8 +455,8 @@ Test(process, a_thread_of_ours_makes_room) {
     struct conn *c = whole_connected(5);
     whole_write(5, "abc");
     EXPECT(!process_makes_room() && c->held); /* there was none yet */
-    ticker_process = getpid();
-    ticker_now = TICKER_NONE;
+    window_process = getpid();
+    window_now = WINDOW_NONE;
     EXPECT(process_makes_room() && !c->held);
     gate_shuts_for_good();
     EXPECT(!process_makes_room());

@@ -371,12 +371,12 @@ Test(programs, a_thread_ends_by_a_system_call) {
     whole_start_in(MODE_CORK);
     struct conn *c = whole_connected(5);
     whole_write(5, "abc");
-    ticker_now = TICKER_NONE;
+    window_now = WINDOW_NONE;
     process_task_exits();
     EXPECT(!c->held && !self.turn);
-    ticker_now = TICKER_RUNS;
+    window_now = WINDOW_RUNS;
     process_thread_ends(); /* from now on the end of each thread ends the window's */
-    EXPECT_INT("state", ticker_state(), TICKER_NONE);
+    EXPECT_INT("state", window_state(), WINDOW_NONE);
 }
 
 Test(programs, a_handler_ends_the_thread) {
@@ -406,7 +406,7 @@ Test(programs, a_vfork_in_a_handler) {
 
 Test(programs, a_filter_is_met_once) {
     whole_start_in(MODE_CORK);
-    ticker_now = TICKER_NONE;
+    window_now = WINDOW_NONE;
     self.vforked = true;
     process_filters(true);
     self.vforked = false;
@@ -424,7 +424,7 @@ Test(programs, a_filter_is_met_once) {
 /* A refusal that a child of vfork sees is the parent's to note. */
 Test(programs, a_filter_that_is_refused_within_a_handler) {
     whole_start_in(MODE_CORK);
-    ticker_now = TICKER_NONE;
+    window_now = WINDOW_NONE;
     process_filters(false);
     self.depth = 1;
     in_handler();
@@ -440,7 +440,7 @@ Test(programs, other_threads_holds_leave_before_a_filter) {
         whole_write(5, "abc");
         ASSERT(c->held || buffer_length(c));
         self.turn = NULL; /* another thread's */
-        ticker_now = TICKER_NONE;
+        window_now = WINDOW_NONE;
         process_filters(false);
         EXPECT(!c->held && buffer_length(c) == 0);
         process_filtered(false);
@@ -481,21 +481,21 @@ Test(programs, options_before_a_fork) {
 Test(programs, the_first_thread_of_the_program) {
     static const struct {
         const char *name;
-        enum ticker_state state, then;
+        enum window_state state, then;
         bool ends;
-    } rows[] = {{"no thread of ours", TICKER_WITHOUT, TICKER_NONE, true},
-                {"none ever", TICKER_NEVER, TICKER_NEVER, true},
-                {"one of ours", TICKER_RUNS, TICKER_RUNS, false}};
+    } rows[] = {{"no thread of ours", WINDOW_WITHOUT, WINDOW_NONE, true},
+                {"none ever", WINDOW_NEVER, WINDOW_NEVER, true},
+                {"one of ours", WINDOW_RUNS, WINDOW_RUNS, false}};
     EACH_ROW(row, rows) {
         whole_start_in(MODE_CORK);
         struct conn *c = whole_connected(5);
         whole_write(5, "abc");
         ASSERT(c->held);
-        ticker_now = row->state;
+        window_now = row->state;
         process_clones(CLONE_VM | CLONE_FILES | CLONE_THREAD | CLONE_SETTLS);
         EXPECT_INT(row->name, !c->held, row->ends);
-        EXPECT_INT(row->name, ticker_state(), row->then);
-        ticker_now = TICKER_RUNS;
+        EXPECT_INT(row->name, window_state(), row->then);
+        window_now = WINDOW_RUNS;
         hold_end_turn(PUSH_WAIT);
         shim_closing(5);
     }
@@ -509,7 +509,7 @@ Test(programs, a_clone_in_a_handler_changes_nothing) {
         process_clones(flags[i]);
     process_goes_on();
     process_runs_program();
-    ticker_process = getpid();
+    window_process = getpid();
     EXPECT(!process_makes_room());
     EXPECT_INT("buffered", buffer_length(c), 3);
     self.depth = 0;
@@ -569,7 +569,7 @@ static enum meaning meaning_in_a_child(size_t row) {
         uint64_t flags = clones3[row].flags, *far = NULL;
         whole_start((const char *const[]){clones3[row].mode, clones3[row].more, NULL});
         readable_start();
-        ticker_now = TICKER_NONE;
+        window_now = WINDOW_NONE;
         if (clones3[row].filter)
             config_switch(MODE_OFF, true);
         if (clones3[row].where != NOWHERE) {
@@ -617,13 +617,13 @@ Test(programs, a_strange_task_while_bytes_are_left, .timeout = 20) {
     ops.send = no_room;
     const struct kernel_ops *before = kernel;
     kernel = &ops;
-    ticker_now = TICKER_NONE;
+    window_now = WINDOW_NONE;
     process_clones(CLONE_VM);
-    EXPECT_INT("it runs", ticker_state(), TICKER_RUNS);
+    EXPECT_INT("it runs", window_state(), WINDOW_RUNS);
     EXPECT(ours() && config()->killed);
     EXPECT_INT("left", buffer_length(c), 3);
     kernel = before;
-    ticker_stop();
+    window_stop();
     EXPECT_INT("sent", buffer_length(c), 0);
 }
 
@@ -646,7 +646,7 @@ static bool stays_in_a_child(size_t row) {
     pid_t child = fork();
     if (child == 0) {
         whole_start((const char *const[]){tables[row].mode, tables[row].more, NULL});
-        ticker_now = TICKER_NONE;
+        window_now = WINDOW_NONE;
         if (tables[row].filter)
             config_switch(MODE_OFF, true);
         process_unshares_table();
@@ -660,8 +660,8 @@ Test(programs, a_table_of_its_own) {
     for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
         EXPECT_INT(tables[i].name, stays_in_a_child(i), tables[i].stays);
     whole_start_in(MODE_CORK);
-    ticker_now = TICKER_NONE;
-    cr_assert(ticker_tasks() != 1, "the runner has a thread of its own");
+    window_now = WINDOW_NONE;
+    cr_assert(window_tasks() != 1, "the runner has a thread of its own");
     self.vforked = true;
     process_unshares_table();
     self.vforked = false;

@@ -139,7 +139,7 @@ static struct conn *c;
 
 static void set_up(void) {
     c = fake_kernel_connected(MODE_CORK);
-    ticker_now = TICKER_RUNS;
+    window_now = WINDOW_RUNS;
 }
 
 static void *ends_after(void *act) {

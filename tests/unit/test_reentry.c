@@ -287,7 +287,7 @@ Test(reentry, a_handler_as_vfork_returns) {
         whole_warm(5);
         EXPECT_INT("buffered", whole_write(5, "abc"), 3);
         fake_log();
-        ticker_process = parent ? getpid() : getpid() + 1;
+        window_process = parent ? getpid() : getpid() + 1;
         self.vforked = true;
         EXPECT_INT("taken", whole_write(5, "x"), 1);
         self.vforked = false;

@@ -39,7 +39,7 @@ static const struct {
 Test(rights, calls_that_change_them) {
     EACH_ROW(row, calls) {
         whole_start_in(MODE_CORK);
-        ticker_now = TICKER_WITHOUT;
+        window_now = WINDOW_WITHOUT;
         struct conn *c = whole_connected(5);
         whole_write(5, "abc");
         ASSERT(c->held);
@@ -60,30 +60,30 @@ Test(rights, holds_of_other_threads_leave) {
     ASSERT(c->held);
     rights_changed(rights_change(SYS_capset, 0));
     EXPECT(!c->held);
-    EXPECT_INT("state", ticker_state(), TICKER_NONE);
+    EXPECT_INT("state", window_state(), WINDOW_NONE);
 }
 
 Test(rights, the_thread_starts_again_afterwards, .timeout = 10) {
     whole_start((const char *const[]){"UNSTALL_MODE=cork", "UNSTALL_THREAD=always", NULL});
-    ticker_now = TICKER_NONE;
+    window_now = WINDOW_NONE;
     uint32_t barred = rights_change(SYS_capset, 0);
-    ticker_decide(false, 1);
-    EXPECT_INT("not meanwhile", ticker_state(), TICKER_NONE);
+    window_decide(false, 1);
+    EXPECT_INT("not meanwhile", window_state(), WINDOW_NONE);
     rights_changed(barred);
     bool runs = false;
     for (int i = 0; i < 10 && !runs; i++) { /* after 100 ms it ends by itself */
-        ticker_decide(false, 1);
-        runs = ticker_state() == TICKER_RUNS;
+        window_decide(false, 1);
+        runs = window_state() == WINDOW_RUNS;
     }
     EXPECT(runs);
-    ticker_stop();
+    window_stop();
 }
 
 static long task_of_the_thread(void) {
     long found = 0;
     DIR *folder = opendir("/proc/self/task");
     for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;)
-        if (ticker_is_task(atol(entry->d_name)))
+        if (window_is_task(atol(entry->d_name)))
             found = atol(entry->d_name);
     if (folder)
         closedir(folder);
@@ -93,17 +93,17 @@ static long task_of_the_thread(void) {
 /* As libpsx sends one to each task. */
 Test(rights, a_signal_to_the_thread_ends_it, .timeout = 10) {
     whole_start((const char *const[]){"UNSTALL_MODE=cork", "UNSTALL_THREAD=always", NULL});
-    ticker_now = TICKER_NONE;
+    window_now = WINDOW_NONE;
     uint32_t barred = 0;
     for (int i = 0; i < 10 && !barred; i++) { /* after 100 ms it ends by itself */
-        ticker_decide(false, 1);
+        window_decide(false, 1);
         long task = task_of_the_thread();
         EXPECT_INT("to another", rights_signal(getpid()), 0);
-        if (ticker_state() == TICKER_RUNS) /* else it does not stay, or has left */
+        if (window_state() == WINDOW_RUNS) /* else it does not stay, or has left */
             barred = rights_signal(task);
     }
     ASSERT(barred != 0);
-    EXPECT_INT("it has ended", ticker_state(), TICKER_NONE);
+    EXPECT_INT("it has ended", window_state(), WINDOW_NONE);
     rights_changed(barred);
 }
 

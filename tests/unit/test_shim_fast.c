@@ -44,7 +44,7 @@ static void the_process_ends(void) {
 static void the_thread_is_undecided(void) {
     config_load((char *[]){(char[]){"UNSTALL_MODE=cork"}, (char[]){"UNSTALL_THREAD=never"}, NULL}, "prog");
     c->epoch = config()->epoch;
-    ticker_now = TICKER_NONE;
+    window_now = WINDOW_NONE;
 }
 static void another_turn_is_open(void) {
     whole_connected(6);
@@ -84,11 +84,11 @@ Test(shim_fast, states_of_a_connection) {
         EXPECT_INT(row->name, errno, row->result < 0 ? ECONNRESET : 4711);
         EXPECT_TEXT(row->name, fake_log(), row->log);
         EXPECT_INT(row->name, self.depth, 0);
-        EXPECT_INT(row->name, ticker_state(),
-            row->before == the_thread_is_undecided ? TICKER_NEVER : TICKER_RUNS);
+        EXPECT_INT(row->name, window_state(),
+            row->before == the_thread_is_undecided ? WINDOW_NEVER : WINDOW_RUNS);
         EXPECT_INT(row->name, c->policy.nodelay_uncertain, row->before == a_child_may_have_changed_it);
         EXPECT_INT(row->name, c->nodelay_checked == nodelay_epoch, true);
-        ticker_now = TICKER_RUNS;
+        window_now = WINDOW_RUNS;
         hold_end_turn(PUSH_WAIT);
         shim_closing(5);
         shim_closing(6);

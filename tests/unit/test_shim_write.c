@@ -12,7 +12,7 @@
 #include "turn.h"
 #include "readable.h"
 #include "write.h"
-#include "ticker.h"
+#include "window_state.h"
 #include "whole.h"
 
 /* ---- a hold that is released -------------------------------------------------- */
@@ -440,21 +440,21 @@ Test(shim_write, a_write_of_nothing_is_none) {
 Test(shim_write, the_first_hold_decides_about_the_thread) {
     whole_start((const char *const[]){"UNSTALL_MODE=auto", "UNSTALL_THREAD=never", NULL});
     struct conn *c = whole_connected(5);
-    ticker_now = TICKER_NONE;
+    window_now = WINDOW_NONE;
     whole_write(5, "abc");
-    EXPECT_INT("nothing is held", ticker_now, TICKER_NONE);
+    EXPECT_INT("nothing is held", window_now, WINDOW_NONE);
     c->policy.mode = MODE_CORK;
     whole_write(5, "abc");
-    EXPECT_INT("decided", ticker_now, TICKER_NEVER);
+    EXPECT_INT("decided", window_now, WINDOW_NEVER);
 }
 
 /* Where a thread may be had, a hold needs no habit: the decision comes before the question. */
 Test(shim_write, a_bursty_connection_decides_about_the_thread) {
     whole_start((const char *const[]){"UNSTALL_MODE=auto", "UNSTALL_THREAD=never", NULL});
     whole_warm(5);
-    ticker_now = TICKER_NONE;
+    window_now = WINDOW_NONE;
     whole_write(5, "abc");
-    EXPECT_INT("decided", ticker_now, TICKER_NEVER);
+    EXPECT_INT("decided", window_now, WINDOW_NEVER);
 }
 
 /* A buffer that the kernel takes in part may lie in memory of which the rest cannot be read. */

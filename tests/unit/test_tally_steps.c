@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Each step of tally.c and of stats.c by itself: when counts move, a connection without a file, a record or
+ * Each step of tally.c and of report.c by itself: when counts move, a connection without a file, a record or
  * known ends, which bytes are unseen, and where a sum ends.
  */
 #include <errno.h>

@@ -6,7 +6,7 @@
 
 #include "config.h"
 #include "readable.h"
-#include "ticker.h"
+#include "window_state.h"
 
 void whole_start(const char *const *settings) {
     fake_kernel_install();
@@ -14,7 +14,7 @@ void whole_start(const char *const *settings) {
     ours(); /* looks up all that is next in line */
     fake_real_install();
     readable_known.stack_end = 0; /* a test plays the handler in the frame that it has "interrupted" */
-    ticker_now = TICKER_RUNS;
+    window_now = WINDOW_RUNS;
     fake.room = 400000;
     fake.peer_port = 80;
     fake.local_port = 5000;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * For tests that link all of the library but its exports: connections as
- * shim_life.c makes them, writes as the exports make them.  The kernel and the next in line only log their
+ * fd_events.c makes them, writes as the exports make them.  The kernel and the next in line only log their
  * calls (fake_kernel.h, fake_real.h).  The library takes the window's thread for running, but there is none:
  * only the test acts.
  */

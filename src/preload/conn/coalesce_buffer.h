@@ -5,7 +5,7 @@
  * Ownership: a connection has at most one buffer, from the first byte buffered
  * until all are sent; buffers come from a pool, with one spare a thread.
  * All functions need the connection's lock and never block: sends are
- * MSG_DONTWAIT, and the ticker sends the remaining bytes later.
+ * MSG_DONTWAIT, and the window's thread sends the remaining bytes later.
  * After fork the parent sends; the child drops its copy.
  */
 #ifndef UNSTALL_COALESCE_BUFFER_H

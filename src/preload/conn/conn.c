@@ -20,8 +20,8 @@ bool conn_lock_slow(struct conn *c, uint32_t seen) {
     return got != LOCK_MISSED;
 }
 
-/* Other threads read some of these words without the lock, as hints: the ticker, a walk over the pool, a
- * search for a cookie.  memset may store single bytes, which is a data race with their loads. */
+/* Other threads read some of these words without the lock, as hints: the window's thread, a walk over the
+ * pool, a search for a cookie.  memset may store single bytes, which is a data race with their loads. */
 static void clear(struct conn *c) {
     typedef uint64_t __attribute__((may_alias)) word;
     _Static_assert(offsetof(struct conn, fd) % sizeof(word) == 0 && sizeof(*c) % sizeof(word) == 0, "words");

@@ -78,22 +78,22 @@ enum conn_origin { ORIGIN_SOCKET, ORIGIN_ACCEPTED, ORIGIN_FOREIGN };
 struct conn {
     /* These stay valid when the struct is used again: other threads read them without the lock. */
     uint32_t lock;             /* see lock_free_word() */
-    bool ticking;              /* on the ticker's list */
+    bool ticking;              /* on the list of the window's thread */
     bool times_read;           /* policy_times_read() */
     uint16_t generation;       /* grows when the struct is used again: detects stale pointers */
-    struct conn *next_ticking; /* belongs to the ticker */
+    struct conn *next_ticking; /* belongs to the window's thread */
     uintptr_t aside;           /* what calls set aside that could not have the lock (reentry.h) */
     /* The rest belongs to one connection; conn_reset() clears it. */
     int fd; /* one of the descriptors that lead here */
     uint32_t refs;
-    uint64_t held_since; /* start of the hold or of the buffering: a count of ticks; without a
-                          * ticker, ns of the coarse clock */
+    uint64_t held_since; /* start of the hold or of the buffering: a count of ticks; without
+                          * the window's thread, ns of the coarse clock */
     struct coalesce_buffer *buffer;
     bool held;        /* the kernel holds bytes because of our MSG_MORE */
     bool lingering;   /* closed by the application, buffered bytes still to send */
     bool draining;    /* a thread is blocked sending buffered bytes; set under the lock, also read without */
     uint8_t endpoint; /* its entry of the endpoint cache, 0: none */
-    /* The ticker reads no field after this one, so it reads one cache line. */
+    /* The window's thread reads no field after this one, so it reads one cache line. */
     uint32_t epoch; /* of the configuration that gave `policy.mode`, by its filters, too; 0: none yet */
     struct policy policy;
     uint8_t origin : 2; /* enum conn_origin */
@@ -111,7 +111,7 @@ struct conn {
     bool given;                 /* a program that this process has started may have it; no lock needed */
     uint16_t writer;            /* coalesce: thread_tag() of the first thread with a turn */
     uint8_t forks;              /* forks_made when the connection was first seen */
-    uint16_t crossed_ms;        /* the time of a write behind unacknowledged bytes (decide.h); 0: none */
+    uint16_t crossed_ms;        /* the time of a write behind unacknowledged bytes (turn.h); 0: none */
     uint16_t pending_error;     /* errno of a send of our own, not yet reported to the application */
     int other_fd; /* perhaps another descriptor of it: tried first when `fd` is closed */
     uint32_t nodelay_checked; /* the nodelay_epoch at which policy.nodelay was certain */

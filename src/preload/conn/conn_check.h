@@ -20,7 +20,7 @@ enum conn_fact {
 
 /* Draining and blocked need buffered bytes.  Held and buffered occur together if another thread buffers
  * during a sendfile(2): hold_push() then releases the held bytes first.  A close releases held bytes before
- * it lingers.  A lingering connection without bytes ends when the ticker next visits it. */
+ * it lingers.  A lingering connection without bytes ends when the window's thread next visits it. */
 static const uint8_t conn_legal[] = {
     0,
     IS_HELD,

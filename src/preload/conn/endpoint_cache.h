@@ -23,7 +23,7 @@ uint8_t endpoint_of_destination(const struct sockaddr *address, socklen_t length
 /* A new connection (lock held) takes over the values of its endpoint. */
 void endpoint_join(struct conn *c, uint8_t endpoint);
 
-/* What late holds without a window have shown about an endpoint (hold_habit.c).  No fact is ever cleared, and
+/* What late holds without a window have shown about an endpoint (turn.c).  No fact is ever cleared, and
  * each also applies to another endpoint with the same entry.  Entry 0 has none. */
 union endpoint_late {
     struct {

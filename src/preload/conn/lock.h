@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The word of a lock, for connections (conn.h) and for short lists (spin.h).
+ * The word of a lock, for connections (conn.h) and for short lists (spin_lock).
  *
  * A thread may be stopped anywhere: by a signal's handler that waits, a debugger, a priority, a cgroup's
  * freezer.  So no call waits without a bound for another thread: it waits 200 ms at most (lock_slow()), and
@@ -228,7 +228,7 @@ static inline void spin_unlock(uint32_t *lock) {
 /* ---- pool ---------------------------------------------------------------
  *
  * Pieces of one size, from mapped chunks that are never unmapped.  The first word of a free
- * piece points to the next one.  Writes on the fast path do not use a pool (spin.h).
+ * piece points to the next one.  Writes on the fast path do not use a pool.
  */
 
 struct pool {

@@ -8,7 +8,7 @@
 #include "config.h"
 #include "fds.h"
 #include "raw.h"
-#include "ticker.h"
+#include "window_state.h"
 
 struct piece *reentry_piece(uint32_t generation, size_t bytes) {
     uint32_t room = bytes < PIECE_MOST ? (uint32_t)bytes : PIECE_MOST;
@@ -153,7 +153,7 @@ void reentry_take_in(struct conn *c) {
         policy_no_room(&c->policy);
     }
     if (!flushed || c->lingering)
-        ticker_watch(c);
+        window_watch(c);
     raw_set_signals(before);
 }
 

@@ -7,7 +7,7 @@
 #include "turn.h"
 #include "kernel.h"
 #include "report.h"
-#include "ticker.h"
+#include "window_state.h"
 
 enum { SLICE_MS = 100 };
 
@@ -68,7 +68,7 @@ enum close_lingers close_lingers(struct conn *c, int fd) {
     STORE(&c->lingering, true);
     if (c->draining)
         buffer_wake_writers(); /* they go on with descriptors of their own */
-    ticker_watch(c);
+    window_watch(c);
     return CLOSE_LINGERS;
 }
 

@@ -11,7 +11,7 @@ enum { CLOSE_LOWEST = 256 }; /* a descriptor of our own is not below it, if it c
 
 /* The application closes the last descriptor while the kernel has no room for
  * the buffered bytes: a descriptor of our own keeps the connection open until
- * the ticker has sent them.  Lock held.  CLOSE_ENDS: no descriptor was available; the
+ * the window's thread has sent them.  Lock held.  CLOSE_ENDS: no descriptor was available; the
  * bytes were sent as far as room came in time; or SO_LINGER asks for a reset.  CLOSE_UNLOCKED: the lock was
  * released, and cannot be had again.
  *

@@ -15,7 +15,7 @@
 #include "kernel.h"
 #include "proof.h"
 #include "reentry.h"
-#include "ticker.h"
+#include "window_state.h"
 #include "window.h"
 
 enum {
@@ -254,7 +254,7 @@ static void end_turn(struct conn *c, enum push_cause cause) {
     hold_push(c, cause);
     if (c->turn_owner != &self)
         return; /* another thread has continued the message */
-    if (policy_learns_habit(p) && ticker_windowless(ticker_state()))
+    if (policy_learns_habit(p) && window_windowless(window_state()))
         policy_habit_turn(p, clock_now() - c->held_since);
     hold_finish_turn(c);
     if (cause == PUSH_WAIT && p->nodelay && !p->app_nodelay)
@@ -336,7 +336,7 @@ enum {
 };
 
 void hold_learn_piece(struct conn *c) {
-    if (!ticker_windowless(ticker_state()))
+    if (!window_windowless(window_state()))
         return;
     uint64_t now = clock_now();
     policy_habit_piece(&c->policy, now - c->held_since);
@@ -550,5 +550,5 @@ void thread_may_lock(void) {
 
 void hold_thread_ends(void) {
     hold_end_turn(PUSH_PROCESS);
-    ticker_thread_ends();
+    window_thread_ends();
 }

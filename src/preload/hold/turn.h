@@ -18,9 +18,9 @@
 #include "conn.h"
 #include "endpoint_cache.h"
 #include "policy_inline.h"
-#include "ticker.h"
+#include "window_state.h"
 
-/* ---- holds without a thread that keeps the window (hold_habit.c); lock held ---- */
+/* ---- holds without a thread that keeps the window ; lock held -------------- */
 
 enum { HOLD_LATE_NS = 5000000 }; /* without a window, a longer hold did not fit the habit */
 
@@ -33,10 +33,10 @@ void hold_learn_piece(struct conn *c);
  * only: the library does not see the waits of its program.  True: the habit goes on. */
 bool hold_check_age_slow(struct conn *c, bool joined);
 static inline bool hold_check_age(struct conn *c, bool joined) {
-    return !ticker_windowless(ticker_state()) || hold_check_age_slow(c, joined);
+    return !window_windowless(window_state()) || hold_check_age_slow(c, joined);
 }
 
-/* ---- the end of a thread is the end of its turn, too (thread_end.c) ---- */
+/* ---- the end of a thread is the end of its turn, too ------------------ */
 
 /* Makes the key by which the ends of threads are seen: at the start in the modes that cure, before the
  * program makes many keys; else at the first need.  Without one of the first 32 keys no end is seen. */
@@ -200,17 +200,17 @@ static inline bool decide_allows_holds(const struct config *now) {
     return !now->no_syscalls && !LOAD(&hold_refused);
 }
 
-/* The only function that makes the limits.  The fast path already has `now` and `ticker`. */
-static inline struct policy_limits decide_limits_now(const struct config *now, enum ticker_state ticker) {
+/* The only function that makes the limits.  The fast path already has `now` and `window`. */
+static inline struct policy_limits decide_limits_now(const struct config *now, enum window_state window) {
     return (struct policy_limits){
         .small = now->small,
         .override = now->override,
-        .may_hold = ticker_may_hold(ticker) && decide_allows_holds(now),
-        .windowless = ticker_windowless(ticker),
+        .may_hold = window_may_hold(window) && decide_allows_holds(now),
+        .windowless = window_windowless(window),
     };
 }
 static inline struct policy_limits decide_limits(void) {
-    return decide_limits_now(config(), ticker_state());
+    return decide_limits_now(config(), window_state());
 }
 
 /* In mode coalesce, for a write that may be buffered.  If policy decides to buffer, buffer_put() has

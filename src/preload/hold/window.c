@@ -38,7 +38,7 @@ enum {
 #define BARRED (UINT32_C(1) << 31)
 #define RIGHTS (UINT32_C(1) << 30)
 
-int ticker_process;
+int window_process;
 static uint32_t start_lock;
 static struct raw_thread thread;
 static uint32_t thread_lock_tag; /* thread_tag() of it: the same at each start */
@@ -46,10 +46,10 @@ static uint64_t thread_debt;     /* its wait_debt goes on at the next start (loc
 static bool threads_seen;        /* the program has made a thread of its own */
 static bool tasks_exit;          /* such a thread has ended by SYS_exit */
 static uint32_t stopping;        /* futex: 1 tells the thread to end */
-static uint32_t bars;            /* calls under way during which no thread may start */
-static uint32_t stops;           /* how often a change of rights has ended the thread */
+static uint32_t start_inhibitors;            /* calls under way during which no thread may start */
+static uint32_t stop_count;           /* how often a change of rights has ended the thread */
 static uint64_t paused_until;    /* by clock_coarse(): no thread starts before */
-static uint64_t wished_at;       /* by clock_coarse(): the last turn that wanted to hold without it */
+static uint64_t last_unserved_hold_ns; /* by clock_coarse(): the last turn that wanted to hold without it */
 
 /* ---- the thread ------------------------------------------------------ */
 
@@ -83,7 +83,7 @@ static bool needs_nothing(const struct conn *c, struct tick *now) {
 }
 
 /* Checks one connection in one tick.  True: keep it on the list. */
-static bool look(struct conn *c, struct tick *now) {
+static bool check_hold(struct conn *c, struct tick *now) {
     if (needs_nothing(c, now) || !conn_trylock(c))
         return true; /* a thread inside the library has the lock, for a short time */
     bool lingers = c->lingering && c->refs > 0, stays = true;
@@ -106,11 +106,11 @@ static bool look(struct conn *c, struct tick *now) {
 }
 
 /* Stores into a connection only when another leaves the list: writing threads use its first cache line. */
-static struct conn *look_at_all(struct conn *list, struct tick *now) {
+static struct conn *check_all(struct conn *list, struct tick *now) {
     for (struct conn **at = &list; *at;) {
         struct conn *c = *at, *next = c->next_ticking;
         __builtin_prefetch(next);
-        if (look(c, now))
+        if (check_hold(c, now))
             at = &c->next_ticking;
         else
             *at = next;
@@ -119,7 +119,7 @@ static struct conn *look_at_all(struct conn *list, struct tick *now) {
 }
 
 static struct conn *take_incoming(struct conn *list) {
-    struct conn *c = __atomic_exchange_n(&ticker_incoming, NULL, __ATOMIC_SEQ_CST);
+    struct conn *c = __atomic_exchange_n(&window_incoming, NULL, __ATOMIC_SEQ_CST);
     while (c) {
         struct conn *next = c->next_ticking;
         c->next_ticking = list;
@@ -145,14 +145,14 @@ static void push_all(struct conn *list) {
 }
 
 /* True: bytes are held again, or the thread must end.  False: nothing was held for PARKED_MS. */
-static bool park(void) {
+static bool sleep_until_hold(void) {
     const struct timespec most = {.tv_nsec = PARKED_MS * 1000000L};
-    __atomic_store_n(&ticker_parked, 1, __ATOMIC_SEQ_CST);
-    if (!__atomic_load_n(&ticker_incoming, __ATOMIC_SEQ_CST) &&
+    __atomic_store_n(&window_parked, 1, __ATOMIC_SEQ_CST);
+    if (!__atomic_load_n(&window_incoming, __ATOMIC_SEQ_CST) &&
         !__atomic_load_n(&stopping, __ATOMIC_SEQ_CST))
-        raw4(SYS_futex, &ticker_parked, FUTEX_WAIT_PRIVATE, 1, &most);
-    return __atomic_exchange_n(&ticker_parked, 0, __ATOMIC_SEQ_CST) == 0 ||
-           __atomic_load_n(&ticker_incoming, __ATOMIC_SEQ_CST) ||
+        raw4(SYS_futex, &window_parked, FUTEX_WAIT_PRIVATE, 1, &most);
+    return __atomic_exchange_n(&window_parked, 0, __ATOMIC_SEQ_CST) == 0 ||
+           __atomic_load_n(&window_incoming, __ATOMIC_SEQ_CST) ||
            __atomic_load_n(&stopping, __ATOMIC_SEQ_CST);
 }
 
@@ -160,17 +160,17 @@ static bool park(void) {
  * outlive the program's own threads.  False: bytes are held again.  The order prevents a race: a
  * writing thread puts its connection on the list and then reads the state; this function sets the
  * state and then reads the list. */
-static bool leave(void) {
+static bool exit_if_idle(void) {
     if (!spin_trylock(&start_lock))
         return false;
-    if (LOAD(&stopping)) { /* ticker_stop() has the state */
+    if (LOAD(&stopping)) { /* window_stop() has the state */
         spin_unlock(&start_lock);
         return false;
     }
-    __atomic_store_n(&ticker_now, TICKER_NONE, __ATOMIC_SEQ_CST);
-    bool leaves = !__atomic_load_n(&ticker_incoming, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&window_now, WINDOW_NONE, __ATOMIC_SEQ_CST);
+    bool leaves = !__atomic_load_n(&window_incoming, __ATOMIC_SEQ_CST);
     if (!leaves)
-        __atomic_store_n(&ticker_now, TICKER_RUNS, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&window_now, WINDOW_RUNS, __ATOMIC_SEQ_CST);
     spin_unlock(&start_lock);
     return leaves;
 }
@@ -209,18 +209,18 @@ static void run(void) {
     while (!leaves && !__atomic_load_n(&stopping, __ATOMIC_SEQ_CST)) {
         list = take_incoming(list);
         if (!list) {
-            leaves = !park() && leave();
+            leaves = !sleep_until_hold() && exit_if_idle();
             pace = (struct pace){0};
             continue;
         }
         bool is_long = window_is_long();
         sleep_us(is_long ? tick_us() : next_tick_us(&pace), is_long, &due);
-        tick = (struct tick){.number = __atomic_add_fetch(&ticker_ticks, 1, __ATOMIC_RELAXED),
+        tick = (struct tick){.number = __atomic_add_fetch(&window_ticks, 1, __ATOMIC_RELAXED),
                              .ns = clock_now()};
         tick_times[tick.number % TICKS_KEPT] = tick.ns;
         if (control_changed())
             sweep_told();
-        list = look_at_all(list, &tick);
+        list = check_all(list, &tick);
         keep_pace(&pace, &tick);
     }
     if (!leaves)
@@ -233,7 +233,7 @@ static void run(void) {
 
 /* Counts the tasks without opening a descriptor: /proc/PID/task has two links of its own and one
  * for each task (proc_task_getattr in fs/proc/base.c of the kernel). */
-unsigned ticker_tasks(void) {
+unsigned window_tasks(void) {
     raw_stat st = {0};
     long error = raw4(RAW_STAT_AT, AT_FDCWD, "/proc/self/task", &st, 0);
     return error == 0 && st.st_nlink > 2 ? (unsigned)st.st_nlink - 2 : 0;
@@ -242,7 +242,7 @@ unsigned ticker_tasks(void) {
 static bool is_wanted(bool buffers) {
     enum thread_use use = (enum thread_use)config()->thread;
     return use == THREAD_ALWAYS ||
-           (use == THREAD_OWN && (buffers || LOAD(&threads_seen) || ticker_tasks() > 1));
+           (use == THREAD_OWN && (buffers || LOAD(&threads_seen) || window_tasks() > 1));
 }
 
 /* A program that exchanges one message a second would wait in each for the thread's start (30 to 80 µs;
@@ -252,135 +252,135 @@ static bool is_wanted(bool buffers) {
 static bool waits_for_another_turn(bool buffers, unsigned position) {
     if (config()->thread == THREAD_ALWAYS || buffers || position >= LONG_TURN)
         return false;
-    uint64_t before = wished_at, now = clock_coarse();
-    wished_at = now;
+    uint64_t before = last_unserved_hold_ns, now = clock_coarse();
+    last_unserved_hold_ns = now;
     bool same_turn = position > 1 && now == before; /* with a gap of a tick it may be another one */
     return !before || now - before > PAUSE_OF_TURNS_NS || same_turn;
 }
 
 /* start_lock held. */
-static enum ticker_state decide(bool buffers, unsigned position, bool pauses) {
+static enum window_state decide(bool buffers, unsigned position, bool pauses) {
     bool wanted = is_wanted(buffers);
     if (wanted && waits_for_another_turn(buffers, position))
-        return TICKER_NONE;
+        return WINDOW_NONE;
     if (!kernel_allows_holds())
-        return TICKER_REFUSED;
+        return WINDOW_REFUSED;
     if (!wanted)
-        return config()->thread == THREAD_NEVER ? TICKER_NEVER : TICKER_WITHOUT;
+        return config()->thread == THREAD_NEVER ? WINDOW_NEVER : WINDOW_WITHOUT;
     uint64_t until = pauses ? LOAD(&paused_until) : 0;
     if (until && clock_coarse() < until)
-        return TICKER_NONE;
+        return WINDOW_NONE;
     if (!raw_thread_has_left(&thread))
-        return TICKER_NONE; /* it was told to end, and has not yet: `stopping` stays */
+        return WINDOW_NONE; /* it was told to end, and has not yet: `stopping` stays */
     __atomic_store_n(&stopping, 0, __ATOMIC_SEQ_CST);
-    STORE(&ticker_process, (int)raw0(SYS_getpid));
+    STORE(&window_process, (int)raw0(SYS_getpid));
     int error = raw_thread_start(&thread, run);
-    return error == -EBUSY ? TICKER_NONE : error ? TICKER_REFUSED : TICKER_RUNS;
+    return error == -EBUSY ? WINDOW_NONE : error ? WINDOW_REFUSED : WINDOW_RUNS;
 }
 
 static void decide_state(bool buffers, unsigned position, bool pauses) {
     STORE(&hold_acted, true);
     if (!spin_lock(&start_lock))
         return;
-    enum ticker_state state = ticker_state();
-    if (!config()->no_syscalls && !LOAD(&bars) &&
-        (state == TICKER_NONE || (state == TICKER_WITHOUT && buffers)))
-        __atomic_store_n(&ticker_now, (int)decide(buffers, position, pauses), __ATOMIC_SEQ_CST);
+    enum window_state state = window_state();
+    if (!config()->no_syscalls && !LOAD(&start_inhibitors) &&
+        (state == WINDOW_NONE || (state == WINDOW_WITHOUT && buffers)))
+        __atomic_store_n(&window_now, (int)decide(buffers, position, pauses), __ATOMIC_SEQ_CST);
     spin_unlock(&start_lock);
 }
 
-void ticker_decide(bool buffers, unsigned position) {
+void window_decide(bool buffers, unsigned position) {
     decide_state(buffers, position, true);
 }
 
-bool ticker_is_task(long task) {
+bool window_is_task(long task) {
     return task > 0 && LOAD(&thread.id) == task;
 }
 
-/* The thread is waited for without the lock: TICKER_STOPS keeps others from a start.  It has left, or has
+/* The thread is waited for without the lock: WINDOW_STOPS keeps others from a start.  It has left, or has
  * been stopped: then it holds nothing from now on, and the next one starts when it has left. */
-bool ticker_stop(void) {
+bool window_stop(void) {
     if (!spin_lock(&start_lock))
         return false;
-    bool runs = ticker_state() == TICKER_RUNS;
+    bool runs = window_state() == WINDOW_RUNS;
     if (runs) {
-        /* from now on no hold begins; a thread about to hold sees the state in ticker_watch() */
-        __atomic_store_n(&ticker_now, TICKER_STOPS, __ATOMIC_SEQ_CST);
+        /* from now on no hold begins; a thread about to hold sees the state in window_watch() */
+        __atomic_store_n(&window_now, WINDOW_STOPS, __ATOMIC_SEQ_CST);
         __atomic_store_n(&stopping, 1, __ATOMIC_SEQ_CST);
     }
     spin_unlock(&start_lock);
     if (runs) {
         raw3(SYS_futex, &stopping, FUTEX_WAKE_PRIVATE, 1);
-        ticker_unpark();
+        window_unpark();
     }
     raw_thread_join(&thread); /* it may also be about to end by itself */
     if (runs) {
         push_all(NULL);
-        __atomic_store_n(&ticker_now, TICKER_NONE, __ATOMIC_RELEASE);
+        __atomic_store_n(&window_now, WINDOW_NONE, __ATOMIC_RELEASE);
     }
     return runs;
 }
 
-uint32_t ticker_bar(bool rights) {
-    __atomic_add_fetch(&bars, 1, __ATOMIC_SEQ_CST);
-    if (ticker_stop() && rights && __atomic_add_fetch(&stops, 1, __ATOMIC_RELAXED) >= ENOUGH_STOPS)
-        __atomic_store_n(&ticker_now, TICKER_REFUSED, __ATOMIC_SEQ_CST);
+uint32_t window_bar(bool rights) {
+    __atomic_add_fetch(&start_inhibitors, 1, __ATOMIC_SEQ_CST);
+    if (window_stop() && rights && __atomic_add_fetch(&stop_count, 1, __ATOMIC_RELAXED) >= ENOUGH_STOPS)
+        __atomic_store_n(&window_now, WINDOW_REFUSED, __ATOMIC_SEQ_CST);
     return BARRED | (rights ? RIGHTS : 0) | fork_generation;
 }
 
-void ticker_unbar(uint32_t barred) {
+void window_unbar(uint32_t barred) {
     if ((barred & ~RIGHTS) != (BARRED | fork_generation))
         return; /* a handler has forked meanwhile */
     if ((barred & RIGHTS) && LOAD(&threads_seen)) /* which may hold while the caller changes them all */
         STORE(&paused_until, clock_coarse() + PAUSE_NS);
-    __atomic_sub_fetch(&bars, 1, __ATOMIC_SEQ_CST);
+    __atomic_sub_fetch(&start_inhibitors, 1, __ATOMIC_SEQ_CST);
 }
 
-void ticker_threads_seen(void) {
-    int without = TICKER_WITHOUT;
+void window_threads_seen(void) {
+    int without = WINDOW_WITHOUT;
     STORE(&threads_seen, true);
-    REPLACE(&ticker_now, &without, TICKER_NONE, __ATOMIC_SEQ_CST);
+    REPLACE(&window_now, &without, WINDOW_NONE, __ATOMIC_SEQ_CST);
 }
 
-bool ticker_has_left(void) {
+bool window_has_left(void) {
     bool left = false;
     FDS_LOOK(c)
         left |= LOAD(&c->buffer) != NULL || LOAD(&c->lingering);
     return left;
 }
 
-void ticker_goes_on(void) {
-    if (!config()->buffers || !ticker_has_left())
+void window_goes_on(void) {
+    if (!config()->buffers || !window_has_left())
         return;
     decide_state(true, 0, false);
     FDS_EACH(c) {
         if (buffer_length(c) == 0 && !c->lingering)
             continue;
-        if (ticker_state() == TICKER_RUNS)
-            ticker_watch(c);
+        if (window_state() == WINDOW_RUNS)
+            window_watch(c);
         else if (!hold_push_all(c, PUSH_PROCESS))
             FDS_LOST
     }
 }
 
-void ticker_task_exits(void) {
+void window_task_exits(void) {
     STORE(&tasks_exit, true);
-    ticker_thread_ends();
+    window_thread_ends();
 }
 
-void ticker_thread_ends(void) {
+void window_thread_ends(void) {
     if (LIKELY(!LOAD(&tasks_exit)))
         return;
-    ticker_stop();
-    if (config()->buffers && !config()->no_syscalls && ticker_tasks() > 1)
-        ticker_goes_on(); /* bytes may remain for which the kernel had no room */
+    window_stop();
+    if (config()->buffers && !config()->no_syscalls && window_tasks() > 1)
+        window_goes_on(); /* bytes may remain for which the kernel had no room */
 }
 
-void ticker_forked(void) {
+void window_forked(void) {
     raw_thread_forked(&thread);
-    ticker_now = TICKER_NONE;
+    window_now = WINDOW_NONE;
     threads_seen = tasks_exit = false;
-    ticker_incoming = NULL;
-    ticker_parked = stopping = bars = stops = 0;
-    paused_until = wished_at = 0;
+    window_incoming = NULL;
+    window_parked = stopping = start_inhibitors = stop_count = 0;
+    paused_until = last_unserved_hold_ns = 0;
 }

@@ -10,51 +10,51 @@
 #define UNSTALL_WINDOW_H
 
 #include "config.h"
-#include "ticker.h"
+#include "window_state.h"
 
 /* The id of the process that has, or had, a window's thread; 0: none yet. */
-extern INTERNAL int ticker_process;
+extern INTERNAL int window_process;
 
 /* Runs before the first hold or the first buffered write, which is number `position` of its turn, from 1:
- * starts the thread if the program needs it.  Where it stays undecided (TICKER_NONE), nothing may be held
+ * starts the thread if the program needs it.  Where it stays undecided (WINDOW_NONE), nothing may be held
  * now.  Takes no connection's lock; the caller must hold none. */
-void ticker_decide(bool buffers, unsigned position);
+void window_decide(bool buffers, unsigned position);
 
 /* Ends the thread and waits for its end.  The next hold decides again.  True: it ran. */
-bool ticker_stop(void);
+bool window_stop(void);
 
-/* The same, and the thread does not start until ticker_unbar(), which takes the result.  `rights`: for a
- * change of rights.  In a program with threads it then starts no sooner than 100 ms after ticker_unbar(), and
+/* The same, and the thread does not start until window_unbar(), which takes the result.  `rights`: for a
+ * change of rights.  In a program with threads it then starts no sooner than 100 ms after window_unbar(), and
  * after the sixteenth such stop it starts no more. */
-uint32_t ticker_bar(bool rights);
-void ticker_unbar(uint32_t barred);
+uint32_t window_bar(bool rights);
+void window_unbar(uint32_t barred);
 
 /* True if the thread has this id. */
-bool ticker_is_task(long task);
+bool window_is_task(long task);
 
 /* True if a connection has unsent buffered bytes, for which the kernel had no room. */
-bool ticker_has_left(void);
+bool window_has_left(void);
 
 /* The thread was stopped and the process goes on: it starts again for such bytes. */
-void ticker_goes_on(void);
+void window_goes_on(void);
 
 /* Returns the number of tasks of this process; 0: unknown. */
-unsigned ticker_tasks(void);
+unsigned window_tasks(void);
 
 /* The program has a thread of its own now: the next hold decides again. */
-void ticker_threads_seen(void);
+void window_threads_seen(void);
 
 /* The calling thread ends by SYS_exit.  libc still counts it, so libc will not end the process
  * after the last other thread.  From now on the end of each thread stops the window's thread. */
-void ticker_task_exits(void);
-void ticker_thread_ends(void);
+void window_task_exits(void);
+void window_thread_ends(void);
 
 /* Runs in the child of a fork, which has one thread. */
-void ticker_forked(void);
+void window_forked(void);
 
-/* ---- ticker pace --------------------------------------------------------
+/* ---- its pace ----------------------------------------------------------
  *
- * The length of the next tick of the window's thread (ticker_thread.c), from what the last ticks have found.
+ * The length of the next tick of the window's thread (window.c), from what the last ticks have found.
  */
 
 enum {

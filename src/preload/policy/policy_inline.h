@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The decisions of policy.h about a write, the end of a unit and the input that answers it.
- * They are inline functions for the fast path (shim_fast.c): a call costs 20 to 40 instructions
+ * They are inline functions for the road of a write (write.c): a call costs 20 to 40 instructions
  * more.  The other paths call policy_write().
  */
 #ifndef UNSTALL_POLICY_INLINE_H

@@ -54,7 +54,7 @@ static void fork_happened(void) {
     self.turn = NULL;
     self.draining = NULL;
     drains_changed++; /* a handler has forked amid the wait for a drain, which is the parent's */
-    ticker_forked();
+    window_forked();
     stats_forked();
     stats_file_forked();
     stacks_forked();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The gate (thread.h): initialisation at the first call, repair in the child of a fork.
+ * The gate (lock.h): initialisation at the first call, repair in the child of a fork.
  */
 #ifndef UNSTALL_GATE_H
 #define UNSTALL_GATE_H

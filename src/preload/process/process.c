@@ -226,7 +226,7 @@ __attribute__((destructor)) static void destructor(void) {
 void process_task_exits(void) {
     process_thread_ends();
     if (ours())
-        ticker_task_exits();
+        window_task_exits();
 }
 
 void process_thread_ends(void) {
@@ -249,7 +249,7 @@ void process_filters(bool strict) {
     filtering = true;
     config_switch(MODE_OFF, true); /* first: other threads begin no hold after the sweep */
     sweep(PUSH_PROCESS);
-    ticker_stop();
+    window_stop();
 }
 
 void process_filtered(bool installed) {
@@ -318,9 +318,9 @@ void process_leaves_nothing(void) {
 /* ---- forks ----------------------------------------------------------- */
 
 void process_gets_threads(void) {
-    if (ticker_windowless(ticker_state()))
+    if (window_windowless(window_state()))
         hold_end_turn(PUSH_PROCESS);
-    ticker_threads_seen();
+    window_threads_seen();
 }
 
 /* A child that runs another program restores the application's options as they were at the fork, and would
@@ -357,7 +357,7 @@ uint32_t process_forks(void) {
         return 0;
     hold_end_turn(PUSH_PROCESS);
     all_are_shared();
-    uint32_t barred = ticker_bar(false);
+    uint32_t barred = window_bar(false);
     nothing_stays_buffered();
     options_go_back();
     return barred;
@@ -368,7 +368,7 @@ pid_t process_forked(pid_t result, uint32_t barred) {
         ours(); /* the gate repairs the child now */
     } else if (barred) {
         all_are_shared(); /* those made meanwhile */
-        ticker_unbar(barred);
+        window_unbar(barred);
         process_goes_on();
     }
     return result;
@@ -376,15 +376,15 @@ pid_t process_forked(pid_t result, uint32_t barred) {
 
 void process_goes_on(void) {
     if (ours())
-        ticker_goes_on();
+        window_goes_on();
 }
 
 bool process_makes_room(void) {
-    if (!ours() || !LOAD(&ticker_process))
+    if (!ours() || !LOAD(&window_process))
         return false;
     hold_end_turn(PUSH_PROCESS);
     sweep(PUSH_PROCESS);
-    ticker_stop();
+    window_stop();
     return true;
 }
 
@@ -403,8 +403,8 @@ static void process_steps_aside(void) {
         config_kill(); /* first: other threads begin no hold after the sweep */
         process_leaves_nothing();
         sweep(PUSH_PROCESS);
-        ticker_stop();
-        left = ticker_has_left();
+        window_stop();
+        left = window_has_left();
     }
     if (left) { /* the kernel had no room: bytes would be lost */
         process_goes_on();
@@ -430,7 +430,7 @@ bool process_may_read(const void *start, size_t bytes) {
 
 /* The window's thread has ended. */
 void process_unshares_table(void) {
-    if (ours() && (only_passes() || ticker_tasks() != 1))
+    if (ours() && (only_passes() || window_tasks() != 1))
         process_steps_aside();
 }
 

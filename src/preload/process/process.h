@@ -17,7 +17,7 @@ pid_t process_forked(pid_t result, uint32_t barred);
 void process_gets_threads(void);
 /* The kernel refused a task of the program (EAGAIN).  True: a thread of ours has ended, or may have. */
 bool process_makes_room(void);
-/* The ticker had to end for a moment: watch again the connections with unsent buffered bytes. */
+/* The window's thread had to end for a moment: watch again the connections with unsent buffered bytes. */
 void process_goes_on(void);
 /* Before clone(2) with these flags, and before clone3(2) with these arguments.  For process_forked(). */
 uint32_t process_clones(unsigned long flags);

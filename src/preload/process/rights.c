@@ -40,9 +40,9 @@ static bool option_changes(long number, unsigned long option) {
 }
 
 static uint32_t end_thread(void) {
-    if (ticker_state() == TICKER_RUNS)
+    if (window_state() == WINDOW_RUNS)
         sweep(PUSH_PROCESS);
-    return ticker_bar(true);
+    return window_bar(true);
 }
 
 uint32_t rights_change(long number, unsigned long first) {
@@ -61,12 +61,12 @@ uint32_t rights_change(long number, unsigned long first) {
 }
 
 uint32_t rights_signal(long task) {
-    return ticker_is_task(task) && ours() ? end_thread() : 0;
+    return window_is_task(task) && ours() ? end_thread() : 0;
 }
 
 void rights_changed(uint32_t barred) {
     if (!barred)
         return;
-    ticker_unbar(barred);
+    window_unbar(barred);
     process_goes_on();
 }

@@ -20,7 +20,7 @@
 #include "real.h"
 #include "reentry.h"
 #include "behind.h"
-#include "ticker.h"
+#include "window_state.h"
 #include "turn.h"
 #include "window.h"
 #include "write.h"
@@ -358,7 +358,7 @@ enum bulk shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
         }
         if (LIKELY(!c->pending_error)) {
             STORE(&c->held, true);
-            ticker_watch(c);
+            window_watch(c);
         }
     }
     if (UNLIKELY(c->pending_error)) {
@@ -471,7 +471,7 @@ static ssize_t pass(struct conn *c, const struct write_request *o) {
  * in the parent with the mark set, while other threads have buffered bytes. */
 static bool knows_connections(void) {
     if (UNLIKELY(self.vforked))
-        return LOAD(&ticker_process) && raw0(SYS_getpid) == LOAD(&ticker_process);
+        return LOAD(&window_process) && raw0(SYS_getpid) == LOAD(&window_process);
     return self.depth || self.draining || ours();
 }
 

@@ -6,15 +6,15 @@
 #define UNSTALL_BEHIND_H
 
 #include "shim.h"
-#include "ticker.h"
+#include "window_state.h"
 
 ssize_t reentry_write(const struct write_request *o);
 
 /* True: bytes of c may be in a buffer, or set aside: a write that cannot have the lock must stand behind. */
 static inline bool reentry_may_stand_behind(const struct conn *c) {
-    enum ticker_state state = ticker_state();
+    enum window_state state = window_state();
     bool buffers = LOAD(&c->policy.mode) == MODE_COALESCE && !LOAD(&c->policy.never_buffer) &&
-                   state != TICKER_NEVER && state != TICKER_REFUSED;
+                   state != WINDOW_NEVER && state != WINDOW_REFUSED;
     return buffers || LOAD(&c->buffer) || conn_has_aside(c);
 }
 

@@ -176,7 +176,7 @@ int shim_shuts(int fd, int how) {
     if (!c)
         return shuts_aside(fd, how);
     hold_push(c, PUSH_CLOSE);
-    if (buffer_length(c) && !ticker_watch(c)) {
+    if (buffer_length(c) && !window_watch(c)) {
         if (!hold_push_all(c, PUSH_CLOSE)) {
             self.locked = outer;
             return shuts_aside(fd, how);
@@ -201,8 +201,8 @@ static void close_aside(int fd) {
     if (!c)
         return;
     bool kept = other < 0 && (conn_has_aside(c) || (reentry_may_stand_behind(c) && !LOAD(&c->held)));
-    if (kept && ticker_state() != TICKER_RUNS)
-        ticker_decide(true, 1);
+    if (kept && window_state() != WINDOW_RUNS)
+        window_decide(true, 1);
     int own = kept ? kernel->dup_above(fd, CLOSE_LOWEST) : -1;
     if (own >= 0 && fds_set(own, (uintptr_t)c)) {
         STORE(&c->lingering, true);

@@ -15,8 +15,8 @@
  * Whatever is unusual goes on in shim_write(), before step 3, or in write_prepared(), after it; all three end
  * in act().  Three kinds of write leave the road, each with its reason:
  *
- *   - send_then_account(): before the call nothing is to be done, or the caller's vector may not be looked at:
- *     the kernel checks the pointers first, and the size is known only after the call;
+ *   - send_then_account(): nothing is to be done before the call, or the caller's vector may not be looked
+ *     at.  The kernel checks the pointers first, and the size is known only after the call;
  *   - shim_send_after_buffered() in behind.c: coalesce has bytes of this connection in its buffer;
  *   - reentry_write() in behind.c: the lock cannot be had (reentry.h).
  *
@@ -126,9 +126,9 @@ bool shim_special(const struct write_request *o) {
            (o->message && (o->message->msg_controllen || o->message->msg_name));
 }
 
-/* A write as the rest of the road needs it: by value, so that the compiler keeps it in registers.  `other` is
- * the request, if it is not one buffer by libc's own name without an address; else NULL.  Then `buffer` and `form`
- * (FORM_WRITE, FORM_SEND, FORM_SENDTO) say how to make the call. */
+/* A write as the rest of the road needs it: by value, so that the compiler keeps it in registers.  `other`
+ * is the request, if it is not one buffer by libc's own name without an address; else NULL.  Then `buffer`
+ * and `form` (FORM_WRITE, FORM_SEND, FORM_SENDTO) say how to make the call. */
 struct write_args {
     int fd, flags;
     const void *buffer;
@@ -153,7 +153,8 @@ static ssize_t forward_other_more(const struct write_request *o, const struct pa
 }
 
 /* Makes the call with MSG_MORE. */
-INLINE ssize_t forward_more(const struct write_args *w, const struct write_request *other, const struct parts *p) {
+INLINE ssize_t forward_more(const struct write_args *w, const struct write_request *other,
+                            const struct parts *p) {
     return other ? forward_other_more(other, p) : REAL(send)(w->fd, w->buffer, w->bytes, w->flags | MSG_MORE);
 }
 
@@ -243,7 +244,7 @@ static void undo(struct conn *c, int fd, const struct policy_action *action, siz
             tally_unsent(c, action);
         bool again = held && !c->held; /* a push came before this write failed */
         STORE(&c->held, held);
-        if (again && !ticker_watch(c))
+        if (again && !window_watch(c))
             hold_push(c, PUSH_PROCESS);
         policy_met(&c->policy, saved);
     }
@@ -273,14 +274,14 @@ static void hold_after_push(struct conn *c, int fd) {
     }
     STORE(&c->held, true);
     hold_resume_turn(c);
-    if (!ticker_watch(c))
+    if (!window_watch(c))
         hold_push(c, PUSH_PROCESS);
     conn_unlock(c);
     errno = saved;
 }
 
-/* A write in a mode that does not cure sent no byte; `error` is its errno, or 0.  If the mode changes later, no write may appear to succeed after an error
- * that the application has seen. */
+/* A write in a mode that does not cure sent no byte; `error` is its errno, or 0.  If the mode changes later,
+ * no write may appear to succeed after an error that the application has seen. */
 static void note_not_sent(struct call call, int error) {
     struct conn *c = call.conn;
     int saved = errno;
@@ -308,7 +309,8 @@ COLD ssize_t fell_short(struct conn *c, struct write_args w, const struct write_
 /* ---- the send ---------------------------------------------------------------- */
 
 /* Mode off. */
-INLINE ssize_t forward_and_count(struct conn *c, const struct write_args *w, const struct write_request *other) {
+INLINE ssize_t forward_and_count(struct conn *c, const struct write_args *w,
+                                 const struct write_request *other) {
     const struct call call = {c, LOAD_ACQUIRE(&c->generation)};
     ssize_t sent = forward(w, other);
     if (UNLIKELY(sent < 0))
@@ -328,7 +330,7 @@ INLINE bool note_hold(struct conn *c) {
     bool was_held = c->held;
     STORE(&c->held, true);
     c->counts.held_writes++;
-    if (!was_held && UNLIKELY(!ticker_watch(c)))
+    if (!was_held && UNLIKELY(!window_watch(c)))
         STORE(&c->held, false); /* hold_after_push() pushes it */
     return was_held;
 }
@@ -383,15 +385,15 @@ COLD ssize_t prepare_and_send(struct conn *c, struct write_args w, const struct 
 static void put_into_buffer(struct conn *c, const struct iovec *iov, size_t parts) {
     bool first = !c->buffer;
     buffer_put(c, iov, parts);
-    if (first && UNLIKELY(!ticker_watch(c)))
+    if (first && UNLIKELY(!window_watch(c)))
         hold_push(c, PUSH_PROCESS);
     c->counts.buffered_writes++;
 }
 
-/* Counts a write that policy has decided about, and sends, holds or buffers it.  `p`: the parts of `other`.  Lock
- * held; released before the send. */
-INLINE ssize_t act(struct conn *c, const struct write_args *w, const struct write_request *other, const struct parts *p,
-                   const struct policy_action *action) {
+/* Counts a write that policy has decided about, and sends, holds or buffers it.  `p`: the parts of `other`.
+ * Lock held; released before the send. */
+INLINE ssize_t act(struct conn *c, const struct write_args *w, const struct write_request *other,
+                   const struct parts *p, const struct policy_action *action) {
     count(c, action, w->bytes);
     if (other)
         c->counts.suspected += action->suspected;
@@ -473,7 +475,7 @@ static struct conn *relock_after_window_decides(struct conn *c, int fd, const st
     bool buffers = c->policy.mode == MODE_COALESCE;
     unsigned position = c->policy.position;
     conn_unlock(c);
-    ticker_decide(buffers, position);
+    window_decide(buffers, position);
     return shim_find(fd);
 }
 
@@ -483,7 +485,7 @@ static struct conn *learn_facts_relocked(struct conn *c, int fd, const struct po
     if (policy_buffers(&c->policy) && UNLIKELY(!policy_knows_sndbuf(&c->policy)) &&
         policy_may_hold_write(&c->policy, &limits, w))
         look_for_room(c, fd);
-    return LIKELY(!ticker_undecided(ticker_state(), &c->policy)) ? c : relock_after_window_decides(c, fd, w);
+    return LIKELY(!window_undecided(window_state(), &c->policy)) ? c : relock_after_window_decides(c, fd, w);
 }
 
 /* Fills in the parts of a write.  False: policy has nothing to decide, because the write is empty or its
@@ -590,7 +592,7 @@ static ssize_t decide_and_act(struct conn *c, const struct write_request *o, boo
             return shim_tell_error(c, o->flags);
     }
     struct policy_limits limits = decide_limits_of_write(c);
-    limits.may_hold = limits.may_hold && ticker_state() != TICKER_NONE; /* still: it has been asked to decide */
+    limits.may_hold = limits.may_hold && window_state() != WINDOW_NONE; /* asked before */
     struct policy_action action = decide_write(c, &limits, &w);
     if (action.how == WRITE_COALESCE && UNLIKELY(!fd_still_leads_to(c, o->fd, &action, p.bytes)))
         return shim_write(o);
@@ -723,13 +725,13 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
         conn_unlock(c);
         return go_on_unusual(w);
     }
-    enum ticker_state ticker = ticker_state();
-    if (UNLIKELY(!facts_are_current(c, now) || ticker_undecided(ticker, &c->policy) ||
+    enum window_state window = window_state();
+    if (UNLIKELY(!facts_are_current(c, now) || window_undecided(window, &c->policy) ||
                  (c->evidence && !tally_begins(c)))) {
         shim_refresh(c);
         return go_on_prepared(c, w, false);
     }
-    struct policy_limits limits = decide_limits_now(now, ticker);
+    struct policy_limits limits = decide_limits_now(now, window);
     if (c->buffer) {
         if (UNLIKELY(c->fd != fd) || !buffers_on(c, &w, &limits))
             return go_on_prepared(c, w, false);

@@ -119,7 +119,7 @@ static inline void evidence_uncorked(struct conn *c, const struct policy_action 
         evidence_uncorked_slow(c, action);
 }
 
-/* A mode that cures has seen a write held for `ns` behind a message before (decide.h). */
+/* A mode that cures has seen a write held for `ns` behind a message before (turn.h). */
 void evidence_crossing_slow(struct conn *c, uint64_t ns);
 static inline void evidence_crossing(struct conn *c, uint64_t ns) {
     if (UNLIKELY(c->evidence != NULL))

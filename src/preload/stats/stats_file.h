@@ -101,7 +101,7 @@ void stats_file_goes_on(void);
 /* ---- stats control ------------------------------------------------------
  *
  * Live configuration.  A tool writes the control block of the statistics file; this
- * process adopts it when a message starts, and at each tick of the ticker.
+ * process adopts it when a message starts, and at each tick of the window's thread.
  *
  * A block with bad values, or one that stays unfinished, is ignored with one warning.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What differs by processor: the system call instruction, the thread pointer, the stack pointer, a pause.
- * (jump*.S have the calls that no C function can wrap, stack_snapshot.c the registers of a stack snapshot.)
+ * (jump*.S have the calls that no C function can wrap, stacks.c the registers of a stack snapshot.)
  *
  * For a processor that is not listed here (MACHINE_UNKNOWN) libc makes the system calls.  The library then
  * exports neither vfork nor syscall, and pthread_create makes the window's thread.

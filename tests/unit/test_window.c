@@ -29,14 +29,14 @@ static void set_up(void) {
     c = fake_kernel_connected(MODE_CORK);
 }
 
-TestSuite(ticker, .init = set_up, .timeout = 20);
+TestSuite(window, .init = set_up, .timeout = 20);
 
 enum { TRIES = 10 };
 
 static bool starts(void) {
     for (int i = 0; i < TRIES; i++) {
-        ticker_decide(true, 1);
-        if (ticker_state() == TICKER_RUNS)
+        window_decide(true, 1);
+        if (window_state() == WINDOW_RUNS)
             return true;
     }
     return false;
@@ -44,7 +44,7 @@ static bool starts(void) {
 
 /* Lock held, which it releases. */
 static void watch_and_unlock(void) {
-    while (!ticker_watch(c)) { /* it has left by itself */
+    while (!window_watch(c)) { /* it has left by itself */
         conn_unlock(c);
         ASSERT(starts());
         ASSERT(conn_lock(c));
@@ -92,20 +92,20 @@ static bool off_the_list(void) {
     return off;
 }
 
-Test(ticker, none_before_the_first_hold) {
-    EXPECT_INT("state", ticker_state(), TICKER_NONE);
-    ticker_stop(); /* of none: nothing happens */
-    EXPECT_INT("state", ticker_state(), TICKER_NONE);
+Test(window, none_before_the_first_hold) {
+    EXPECT_INT("state", window_state(), WINDOW_NONE);
+    window_stop(); /* of none: nothing happens */
+    EXPECT_INT("state", window_state(), WINDOW_NONE);
 }
 
-Test(ticker, starts_once_and_keeps_errno) {
+Test(window, starts_once_and_keeps_errno) {
     errno = 4711;
     EXPECT(starts() && starts());
     EXPECT_INT("errno", errno, 4711);
-    ticker_stop();
+    window_stop();
 }
 
-Test(ticker, the_window_ends_a_hold) {
+Test(window, the_window_ends_a_hold) {
     ASSERT(starts());
     for (int i = 0; i < 5; i++) {
         hold_now();
@@ -114,12 +114,12 @@ Test(ticker, the_window_ends_a_hold) {
         pause_ms(i * 10); /* parked or not */
     }
     EXPECT_INT("counted", c->counts.pushes[PUSH_WINDOW], 5);
-    ticker_stop();
+    window_stop();
 }
 
-Test(ticker, not_before_the_window) {
+Test(window, not_before_the_window) {
     config_load((char *[]){(char[]){"UNSTALL_WINDOW_US=100000"}, NULL}, "prog");
-    ticker_ticks = 1000; /* it has ticked before */
+    window_ticks = 1000; /* it has ticked before */
     ASSERT(starts());
     struct timespec begun, ended;
     clock_gettime(CLOCK_MONOTONIC, &begun);
@@ -129,19 +129,19 @@ Test(ticker, not_before_the_window) {
     double ms =
         (double)(ended.tv_sec - begun.tv_sec) * 1e3 + (double)(ended.tv_nsec - begun.tv_nsec) / 1e6;
     cr_expect(ms >= 99, "a window of 100 ms ended after %.1f", ms);
-    ticker_stop();
+    window_stop();
 }
 
 /* A hold that begins late in a tick has that tick's rest and its window.  A late tick, too, takes at
  * most an eighth of a tick from it. */
-Test(ticker, the_rest_of_a_tick_does_not_count) {
+Test(window, the_rest_of_a_tick_does_not_count) {
     enum { TICK_US = 4000, WINDOW_US = 2 * TICK_US };
     config_load((char *[]){(char[]){"UNSTALL_WINDOW_US=8000"}, NULL}, "prog");
     ASSERT(starts());
     hold_now(); /* from now on it ticks */
     for (int i = 0; i < 5; i++) {
         EXPECT(within_ms(5000, pushed));
-        for (uint64_t tick = LOAD(&ticker_ticks); LOAD(&ticker_ticks) == tick && !off_the_list();)
+        for (uint64_t tick = LOAD(&window_ticks); LOAD(&window_ticks) == tick && !off_the_list();)
             nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
         nanosleep(&(struct timespec){.tv_nsec = (TICK_US - 1000) * 1000L}, NULL);
         uint64_t begun = clock_now();
@@ -150,10 +150,10 @@ Test(ticker, the_rest_of_a_tick_does_not_count) {
         uint64_t us = (clock_now() - begun) / 1000;
         cr_expect(us >= WINDOW_US - TICK_US / 8, "a window of %d us ended after %d", WINDOW_US, (int)us);
     }
-    ticker_stop();
+    window_stop();
 }
 
-Test(ticker, buffered_bytes_are_tried_again) {
+Test(window, buffered_bytes_are_tried_again) {
     c->policy.mode = MODE_COALESCE;
     fake.sends[0] = fake.sends[1] = fake.sends[2] = -EAGAIN;
     ASSERT(starts());
@@ -162,40 +162,40 @@ Test(ticker, buffered_bytes_are_tried_again) {
     watch_and_unlock();
     EXPECT(within_ms(2000, pushed));
     EXPECT_TEXT("log", fake_log(), "send(5,abc) send(5,abc) send(5,abc) send(5,abc)");
-    ticker_stop();
+    window_stop();
 }
 
-Test(ticker, what_holds_no_more_leaves_the_list) {
+Test(window, what_holds_no_more_leaves_the_list) {
     ASSERT(starts());
     hold_now();
     push_now();
     EXPECT(within_ms(2000, off_the_list));
     hold_now();
     cr_expect(within_ms(2000, pushed), "and comes back at the next hold");
-    ticker_stop();
+    window_stop();
 }
 
 /* Holds begin and end between the ticks: after sixteen of these each tick takes 8 ms. */
-Test(ticker, ticks_that_find_no_hold_are_slow) {
+Test(window, ticks_that_find_no_hold_are_slow) {
     enum { CALM = 24, SLOW = 8000000, ENOUGH = 100000000 };
     ASSERT(starts());
     hold_now();
     push_now();
     uint64_t begun = 0, first = 0;
     while (!begun || clock_now() - begun < ENOUGH) {
-        STORE(&c->held_since, LOAD(&ticker_ticks));
+        STORE(&c->held_since, LOAD(&window_ticks));
         pause_ms(1);
-        if (!begun && (LOAD(&ticker_ticks) >= CALM || off_the_list())) {
+        if (!begun && (LOAD(&window_ticks) >= CALM || off_the_list())) {
             begun = clock_now();
-            first = LOAD(&ticker_ticks);
+            first = LOAD(&window_ticks);
         }
     }
-    uint64_t ticks = LOAD(&ticker_ticks) - first, most = (clock_now() - begun) / SLOW + 1;
+    uint64_t ticks = LOAD(&window_ticks) - first, most = (clock_now() - begun) / SLOW + 1;
     cr_expect(ticks <= most, "%d ticks, at most %d were expected", (int)ticks, (int)most);
-    ticker_stop();
+    window_stop();
 }
 
-Test(ticker, a_connection_released_while_on_the_list) {
+Test(window, a_connection_released_while_on_the_list) {
     ASSERT(starts());
     hold_now();
     ASSERT(conn_lock(c));
@@ -210,32 +210,32 @@ Test(ticker, a_connection_released_while_on_the_list) {
     hold_now();
     EXPECT(within_ms(2000, pushed));
     EXPECT_TEXT("the new descriptor", fake_log(), "nodelay(6,1)");
-    ticker_stop();
+    window_stop();
 }
 
-Test(ticker, the_end_pushes_and_another_can_start) {
+Test(window, the_end_pushes_and_another_can_start) {
     config_load((char *[]){(char[]){"UNSTALL_WINDOW_US=100000"}, NULL}, "prog");
     for (int i = 0; i < 3; i++) {
         ASSERT(starts());
         hold_now();
-        ticker_stop();
+        window_stop();
         EXPECT(!c->held && !c->ticking);
         EXPECT_TEXT("log", fake_log(), "nodelay(5,1)");
-        EXPECT_INT("state", ticker_state(), TICKER_NONE);
+        EXPECT_INT("state", window_state(), WINDOW_NONE);
     }
 }
 
 static bool taken_by_the_thread(void) {
-    return !LOAD(&ticker_incoming);
+    return !LOAD(&window_incoming);
 }
 
 /* It pushes the connections of its own list itself. */
-Test(ticker, the_end_pushes_what_it_has_taken) {
+Test(window, the_end_pushes_what_it_has_taken) {
     config_load((char *[]){(char[]){"UNSTALL_WINDOW_US=100000"}, NULL}, "prog");
     ASSERT(starts());
     hold_now();
     ASSERT(within_ms(2000, taken_by_the_thread));
-    ticker_stop();
+    window_stop();
     EXPECT(!c->held && !c->ticking);
     EXPECT_TEXT("log", fake_log(), "nodelay(5,1)");
 }
@@ -267,21 +267,21 @@ static void in_a_child(int (*test)(void)) {
     } while (0)
 
 static bool none_there(void) {
-    return ticker_state() == TICKER_NONE;
+    return window_state() == WINDOW_NONE;
 }
 
 static int stays_one(void) {
-    ticker_decide(false, 1);
-    WANT(ticker_state() == TICKER_WITHOUT && ticker_windowless(ticker_state()));
+    window_decide(false, 1);
+    WANT(window_state() == WINDOW_WITHOUT && window_windowless(window_state()));
     hold_now();
     WANT(!c->ticking && tasks() == 1);
     WANT(starts() && (tasks() == 2 || none_there())); /* coalesce */
-    ticker_stop();
+    window_stop();
     WANT(tasks() == 1);
     return 0;
 }
 
-Test(ticker, a_single_thread_stays_one) {
+Test(window, a_single_thread_stays_one) {
     in_a_child(stays_one);
 }
 
@@ -289,11 +289,11 @@ Test(ticker, a_single_thread_stays_one) {
 static bool starts_at_the_second_turn(void) {
     for (int i = 0; i < TRIES; i++) {
         uint64_t begun = clock_now();
-        ticker_decide(false, 1);
+        window_decide(false, 1);
         if (i == 0 && !none_there())
             return false;
-        ticker_decide(false, 1);
-        if (ticker_state() == TICKER_RUNS)
+        window_decide(false, 1);
+        if (window_state() == WINDOW_RUNS)
             return true;
         if (clock_now() - begun < 90000000)
             return false;
@@ -302,64 +302,64 @@ static bool starts_at_the_second_turn(void) {
 }
 
 static int is_decided_anew(void) {
-    ticker_decide(false, 1);
-    ticker_threads_seen();
-    WANT(ticker_state() == TICKER_NONE && tasks() == 1);
+    window_decide(false, 1);
+    window_threads_seen();
+    WANT(window_state() == WINDOW_NONE && tasks() == 1);
     WANT(starts_at_the_second_turn());
     WANT(tasks() == 2 || none_there());
-    ticker_forked(); /* as if: the thread stays */
-    WANT(ticker_state() == TICKER_NONE);
+    window_forked(); /* as if: the thread stays */
+    WANT(window_state() == WINDOW_NONE);
     return 0;
 }
 
-Test(ticker, a_thread_of_the_program_allows_one) {
+Test(window, a_thread_of_the_program_allows_one) {
     in_a_child(is_decided_anew);
 }
 
 /* The runner's thread is one that the library did not see being made. */
-Test(ticker, a_task_that_was_not_seen_allows_one) {
+Test(window, a_task_that_was_not_seen_allows_one) {
     cr_assert(tasks() > 1);
     EXPECT(starts_at_the_second_turn());
-    ticker_stop();
+    window_stop();
 }
 
-Test(ticker, never) {
+Test(window, never) {
     use("never");
-    ticker_threads_seen();
-    ticker_decide(true, 1);
-    EXPECT_INT("state", ticker_state(), TICKER_NEVER);
-    ticker_decide(true, 1);
-    EXPECT_INT("state", ticker_state(), TICKER_NEVER);
-    ticker_stop(); /* of none: nothing is decided anew, and none was ended */
-    EXPECT_INT("state", ticker_state(), TICKER_NEVER);
+    window_threads_seen();
+    window_decide(true, 1);
+    EXPECT_INT("state", window_state(), WINDOW_NEVER);
+    window_decide(true, 1);
+    EXPECT_INT("state", window_state(), WINDOW_NEVER);
+    window_stop(); /* of none: nothing is decided anew, and none was ended */
+    EXPECT_INT("state", window_state(), WINDOW_NEVER);
     for (int i = 0; i < 20; i++)
-        ticker_unbar(ticker_bar(true));
-    EXPECT_INT("state", ticker_state(), TICKER_NEVER);
+        window_unbar(window_bar(true));
+    EXPECT_INT("state", window_state(), WINDOW_NEVER);
 }
 
-Test(ticker, always) {
+Test(window, always) {
     use("always");
     bool runs = false;
     for (int i = 0; i < TRIES && !runs; i++) {
         uint64_t begun = clock_now();
-        ticker_decide(false, 1);
-        runs = ticker_state() == TICKER_RUNS;
+        window_decide(false, 1);
+        runs = window_state() == WINDOW_RUNS;
         if (!runs && clock_now() - begun < 90000000)
             break;
     }
     EXPECT(runs);
-    ticker_stop();
+    window_stop();
 }
 
-Test(ticker, ends_by_itself_and_starts_again) {
+Test(window, ends_by_itself_and_starts_again) {
     for (int i = 0; i < 3; i++) {
         ASSERT(starts());
         hold_now();
         EXPECT(within_ms(2000, pushed));
         EXPECT(within_ms(2000, none_there));
     }
-    ticker_stop(); /* of one that has left, or is about to */
-    EXPECT_INT("state", ticker_state(), TICKER_NONE);
+    window_stop(); /* of one that has left, or is about to */
+    EXPECT_INT("state", window_state(), WINDOW_NONE);
 }
 
 static int tasks_before;
@@ -370,14 +370,14 @@ static bool is_alone(void) {
 
 /* The kernel removes a task a moment after its number.  One that gets no processor for 100 ms then is not
  * waited for any longer. */
-Test(ticker, its_end_leaves_no_task) {
+Test(window, its_end_leaves_no_task) {
     int before = tasks_before = tasks(), seen = 0, gone = 0;
     for (int i = 0; i < 100; i++) {
         ASSERT(starts());
         bool there = tasks() == before + 1;
         EXPECT(there || none_there()); /* after 100 ms it ends by itself */
         seen += there;
-        ticker_stop();
+        window_stop();
         gone += tasks() == before;
         cr_assert(within_ms(5000, is_alone), "a task is left");
     }
@@ -385,20 +385,20 @@ Test(ticker, its_end_leaves_no_task) {
     cr_expect(gone >= 98, "%d of 100 had gone at the end of the stop", gone);
 }
 
-Test(ticker, a_thread_that_leaves_by_itself_ends_it_with_each_other_one) {
-    ticker_thread_ends();
+Test(window, a_thread_that_leaves_by_itself_ends_it_with_each_other_one) {
+    window_thread_ends();
     bool stays = false;
     for (int i = 0; i < TRIES && !stays; i++) {
         ASSERT(starts());
-        ticker_thread_ends();
-        stays = ticker_state() == TICKER_RUNS;
+        window_thread_ends();
+        stays = window_state() == WINDOW_RUNS;
     }
     cr_expect(stays, "libc counts threads");
-    ticker_task_exits();
-    EXPECT_INT("state", ticker_state(), TICKER_NONE);
+    window_task_exits();
+    EXPECT_INT("state", window_state(), WINDOW_NONE);
     ASSERT(starts());
-    ticker_thread_ends();
-    EXPECT_INT("libc counts one too many", ticker_state(), TICKER_NONE);
+    window_thread_ends();
+    EXPECT_INT("libc counts one too many", window_state(), WINDOW_NONE);
 }
 
 static bool closed(void) {
@@ -406,7 +406,7 @@ static bool closed(void) {
 }
 
 /* Everything of a closed connection leaves by a descriptor of our own, which is then closed. */
-Test(ticker, a_lingering_connection) {
+Test(window, a_lingering_connection) {
     c->policy.mode = MODE_COALESCE;
     fake.sends[0] = -EAGAIN;
     ASSERT(starts());
@@ -418,7 +418,7 @@ Test(ticker, a_lingering_connection) {
     EXPECT_TEXT("log", fake_log(), "send(5,abc) send(5,abc) close(5)");
     EXPECT_INT("word", fds_word(5), FDS_UNKNOWN);
     EXPECT_INT("its place is free", c->refs, 0);
-    ticker_stop();
+    window_stop();
 }
 
 static void *my_tag(void *told) {
@@ -435,62 +435,62 @@ static uint32_t next_tag(void) {
 }
 
 /* There are 65535 tags of threads, and it may start more often. */
-Test(ticker, it_has_the_same_tag_at_each_start) {
+Test(window, it_has_the_same_tag_at_each_start) {
     ASSERT(starts());
-    ticker_stop();
+    window_stop();
     uint32_t before = next_tag();
     for (int i = 0; i < 20; i++) {
         ASSERT(starts());
-        ticker_stop();
+        window_stop();
     }
     EXPECT_INT("no other was taken", next_tag(), before + 1);
 }
 
 /* Another thread's hold, while rights are being changed, would start it with the old ones. */
-Test(ticker, none_starts_while_it_is_barred) {
+Test(window, none_starts_while_it_is_barred) {
     ASSERT(starts());
-    uint32_t first = ticker_bar(true), second = ticker_bar(true);
-    EXPECT_INT("state", ticker_state(), TICKER_NONE);
+    uint32_t first = window_bar(true), second = window_bar(true);
+    EXPECT_INT("state", window_state(), WINDOW_NONE);
     EXPECT(!starts());
-    ticker_unbar(first);
+    window_unbar(first);
     EXPECT(!starts());
-    ticker_unbar(second);
+    window_unbar(second);
     EXPECT(starts());
-    ticker_stop();
+    window_stop();
 }
 
 /* libpsx signals every task of a program with threads after it has changed the caller's rights. */
-Test(ticker, none_starts_soon_after_a_change_of_rights_in_a_program_with_threads) {
-    ticker_threads_seen();
+Test(window, none_starts_soon_after_a_change_of_rights_in_a_program_with_threads) {
+    window_threads_seen();
     ASSERT(starts());
     uint64_t begun = clock_now();
-    ticker_unbar(ticker_bar(true));
+    window_unbar(window_bar(true));
     EXPECT(!starts() || clock_now() - begun > 50000000);
     EXPECT(within_ms(5000, starts));
     uint64_t ms = (clock_now() - begun) / 1000000;
     cr_expect(ms >= 90, "it started after %d ms", (int)ms);
-    ticker_stop();
+    window_stop();
 }
 
 /* The kernel has no room for them, so that they leave by the thread alone. */
-Test(ticker, it_starts_at_once_where_bytes_are_left) {
+Test(window, it_starts_at_once_where_bytes_are_left) {
     c->policy.mode = MODE_COALESCE;
     config_load((char *[]){(char[]){"UNSTALL_MODE=coalesce"}, NULL}, "prog");
     for (int i = 0; i < FAKE_SENDS; i++)
         fake.sends[i] = -EAGAIN;
-    ticker_threads_seen();
-    ticker_goes_on();
-    EXPECT_INT("not for nothing", ticker_state(), TICKER_NONE);
+    window_threads_seen();
+    window_goes_on();
+    EXPECT_INT("not for nothing", window_state(), WINDOW_NONE);
     ASSERT(conn_lock(c));
     ASSERT(unit_buffer(c, "abc"));
     conn_unlock(c);
-    uint32_t barred = ticker_bar(true);
-    ticker_unbar(barred);
-    ticker_goes_on();
-    EXPECT_INT("state", ticker_state(), TICKER_RUNS);
+    uint32_t barred = window_bar(true);
+    window_unbar(barred);
+    window_goes_on();
+    EXPECT_INT("state", window_state(), WINDOW_RUNS);
     memset(fake.sends, 0, sizeof(fake.sends));
     EXPECT(within_ms(5000, pushed));
-    ticker_stop();
+    window_stop();
 }
 
 static long tasks_that_are_it(void) {
@@ -498,66 +498,66 @@ static long tasks_that_are_it(void) {
     DIR *folder = opendir("/proc/self/task");
     ASSERT(folder);
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
-        found += ticker_is_task(atol(entry->d_name));
+        found += window_is_task(atol(entry->d_name));
     closedir(folder);
     return found;
 }
 
-Test(ticker, its_task_is_known) {
-    EXPECT(!ticker_is_task(0) && !ticker_is_task(getpid()));
+Test(window, its_task_is_known) {
+    EXPECT(!window_is_task(0) && !window_is_task(getpid()));
     long found = 0;
     for (int i = 0; i < 10 && !found; i++) { /* after 100 ms it ends by itself */
         ASSERT(starts());
         found = tasks_that_are_it();
     }
     EXPECT_INT("tasks that are it", found, 1);
-    ticker_stop();
-    EXPECT(!ticker_is_task(0));
+    window_stop();
+    EXPECT(!window_is_task(0));
 }
 
 /* A handler forked between the two: in the child nothing is barred any more. */
-Test(ticker, a_bar_of_the_parent_is_none_of_the_child) {
-    uint32_t before = ticker_bar(true);
+Test(window, a_bar_of_the_parent_is_none_of_the_child) {
+    uint32_t before = window_bar(true);
     lock_forked();
-    ticker_forked();
-    ticker_unbar(before);
-    uint32_t own = ticker_bar(true);
+    window_forked();
+    window_unbar(before);
+    uint32_t own = window_bar(true);
     EXPECT(!starts());
-    ticker_unbar(own);
+    window_unbar(own);
     EXPECT(starts());
-    ticker_stop();
+    window_stop();
 }
 
 /* The parent's thread had not taken it yet. */
-Test(ticker, a_list_of_the_parent_is_none_of_the_child) {
-    ticker_now = TICKER_RUNS; /* it is not there */
+Test(window, a_list_of_the_parent_is_none_of_the_child) {
+    window_now = WINDOW_RUNS; /* it is not there */
     hold_now();
-    ASSERT(ticker_incoming == c);
+    ASSERT(window_incoming == c);
     lock_forked();
-    ticker_forked();
-    EXPECT(!ticker_incoming);
+    window_forked();
+    EXPECT(!window_incoming);
     hold_now();
     EXPECT(within_ms(2000, pushed));
-    ticker_stop();
+    window_stop();
 }
 
 /* A server that forks for each connection goes on holding. */
-Test(ticker, one_starts_after_many_forks) {
+Test(window, one_starts_after_many_forks) {
     for (int i = 0; i < 40; i++) {
         ASSERT(starts());
-        ticker_unbar(ticker_bar(false));
+        window_unbar(window_bar(false));
     }
     ASSERT(starts());
-    ticker_stop();
+    window_stop();
 }
 
-Test(ticker, none_starts_after_many_changes_of_rights) {
+Test(window, none_starts_after_many_changes_of_rights) {
     int ended = 0;
     for (int i = 0; i < TRIES && ended != 16; i++) { /* one that has ended by itself does not count */
-        ticker_forked();
+        window_forked();
         for (ended = 0; ended < 100 && starts(); ended++)
-            ticker_unbar(ticker_bar(true));
+            window_unbar(window_bar(true));
     }
     EXPECT_INT("ended", ended, 16);
-    EXPECT_INT("state", ticker_state(), TICKER_REFUSED);
+    EXPECT_INT("state", window_state(), WINDOW_REFUSED);
 }

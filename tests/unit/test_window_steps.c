@@ -2,7 +2,7 @@
  *
  * The steps of the window's thread, without the thread: the length of a tick, which hold is too old, the
  * effect of a look at a connection, which one stays on the list, and whether the thread leaves.
- * test_ticker.c has the thread itself.  No test can measure its times exactly on a busy machine, so this file
+ * test_window.c has the thread itself.  No test can measure its times exactly on a busy machine, so this file
  * takes its source in.
  */
 #include "../../src/preload/hold/window.c" /* NOLINT(bugprone-suspicious-include) */
@@ -19,10 +19,10 @@ static struct conn *c;
 
 static void set_up(void) {
     c = fake_kernel_connected(MODE_CORK);
-    ticker_now = TICKER_RUNS;
+    window_now = WINDOW_RUNS;
 }
 
-TestSuite(ticker_steps, .init = set_up, .timeout = 20);
+TestSuite(window_steps, .init = set_up, .timeout = 20);
 
 static void window_of(uint32_t us) {
     struct config next = *config();
@@ -38,7 +38,7 @@ static const struct {
 } windows[] = {{500, 500, false},   {1000, 1000, false},  {3999, 3999, false}, {4000, 4000, false},
                {4001, 4000, true}, {100000, 4000, true}};
 
-Test(ticker_steps, ticks_of_a_window) {
+Test(window_steps, ticks_of_a_window) {
     EACH_ROW(row, windows) {
         window_of(row->window);
         EXPECT_INT("tick", tick_us(), row->tick);
@@ -66,7 +66,7 @@ static const struct {
     {"busy, but a hold was too old", {.calm = 3, .open = 16}, 1000, false},
 };
 
-Test(ticker_steps, the_next_tick) {
+Test(window_steps, the_next_tick) {
     window_of(1000);
     EACH_ROW(row, paces) {
         struct pace p = row->pace;
@@ -89,7 +89,7 @@ static const struct {
     {"too old", {.calm = 4, .open = 3}, {.waits = true, .expired = true}, 0, 0},
 };
 
-Test(ticker_steps, what_a_tick_teaches) {
+Test(window_steps, what_a_tick_teaches) {
     EACH_ROW(row, keeps) {
         struct pace p = row->before;
         keep_pace(&p, &row->tick);
@@ -111,7 +111,7 @@ static struct tick tick_at(uint64_t number, uint64_t ns) {
 }
 
 /* A hold that began in tick n is a window old at tick n + 2: the rest of tick n may have been short. */
-Test(ticker_steps, a_short_window_is_over_after_two_ticks) {
+Test(window_steps, a_short_window_is_over_after_two_ticks) {
     window_of(1000);
     for (uint64_t age = 0; age < 4; age++) {
         struct tick now = tick_at(100 + age, 0);
@@ -120,7 +120,7 @@ Test(ticker_steps, a_short_window_is_over_after_two_ticks) {
 }
 
 /* A long one: by the time since the tick that followed, less an eighth of a tick. */
-Test(ticker_steps, a_long_window_is_over_by_the_clock) {
+Test(window_steps, a_long_window_is_over_by_the_clock) {
     window_of(20000);
     ticks_every(4 * MS);
     uint64_t since = TICKS_KEPT + 3, next = (since + 1) * 4 * MS;
@@ -158,7 +158,7 @@ static void buffered(const char *bytes) {
     ASSERT(unit_buffer(c, bytes));
 }
 
-Test(ticker_steps, what_needs_nothing) {
+Test(window_steps, what_needs_nothing) {
     window_of(1000);
     EACH_ROW(row, needs) {
         c->held = row->held;
@@ -196,7 +196,7 @@ static const struct {
     {"it lingers, and has sent all", 1, false, false, true, false, true, true, false, false, "close(5)"},
 };
 
-Test(ticker_steps, a_look) {
+Test(window_steps, a_look) {
     window_of(1000);
     EACH_ROW(row, looks) {
         c = fds_create(5, ORIGIN_SOCKET);
@@ -215,7 +215,7 @@ Test(ticker_steps, a_look) {
         fake.send_count = 0;
         fake.sends[0] = row->room ? 0 : -EAGAIN;
         struct tick now = tick_at(100 + row->age, 0);
-        EXPECT_INT(row->name, look(c, &now), row->stays);
+        EXPECT_INT(row->name, check_hold(c, &now), row->stays);
         EXPECT_TEXT(row->name, fake_log(), row->log);
         EXPECT_INT(row->name, now.expired, row->expired);
         EXPECT_INT(row->name, now.waits, row->waits);
@@ -232,16 +232,16 @@ Test(ticker_steps, a_look) {
 }
 
 /* A place of the pool that no connection has: it leaves the list when it is old. */
-Test(ticker_steps, a_look_at_a_place_that_is_free) {
+Test(window_steps, a_look_at_a_place_that_is_free) {
     c->ticking = true;
     ASSERT(conn_lock(c));
     fds_leave(c, 5);
     fds_release(c);
     c->held_since = 100;
     struct tick now = tick_at(109, 0);
-    EXPECT(look(c, &now) && c->ticking);
+    EXPECT(check_hold(c, &now) && c->ticking);
     now.number++;
-    EXPECT(!look(c, &now) && !c->ticking);
+    EXPECT(!check_hold(c, &now) && !c->ticking);
     EXPECT(!now.waits && !now.expired);
     EXPECT_TEXT("nothing", fake_log(), "");
 }
@@ -272,34 +272,34 @@ static unsigned members(const struct conn *list) {
     return found;
 }
 
-Test(ticker_steps, who_stays_on_the_list) {
+Test(window_steps, who_stays_on_the_list) {
     for (unsigned held = 0; held < 1u << MANY; held++) {
         make_list();
         for (int i = 0; i < MANY; i++)
             all[i]->held_since = held >> i & 1 ? 105 : 100; /* young, or for too long */
         struct tick now = tick_at(110, 0);
-        EXPECT_INT("those on it", members(look_at_all(all[MANY - 1], &now)), held);
+        EXPECT_INT("those on it", members(check_all(all[MANY - 1], &now)), held);
         for (int i = 0; i < MANY; i++)
             EXPECT_INT("it knows", all[i]->ticking, held >> i & 1);
     }
 }
 
-Test(ticker_steps, what_comes_to_the_list) {
+Test(window_steps, what_comes_to_the_list) {
     make_list();
     EXPECT(take_incoming(NULL) == NULL);
-    ticker_incoming = all[2]; /* with two behind it */
+    window_incoming = all[2]; /* with two behind it */
     EXPECT_INT("all three", members(take_incoming(NULL)), 7);
-    EXPECT(!ticker_incoming);
+    EXPECT(!window_incoming);
     make_list();
     all[3]->next_ticking = NULL;
-    ticker_incoming = all[2];
+    window_incoming = all[2];
     EXPECT_INT("before those that were there", members(take_incoming(all[3])), 15);
 }
 
-Test(ticker_steps, at_the_end_all_leaves) {
+Test(window_steps, at_the_end_all_leaves) {
     make_list();
     all[2]->next_ticking = NULL;
-    ticker_incoming = all[1]; /* and one behind it */
+    window_incoming = all[1]; /* and one behind it */
     for (int i = 0; i < MANY; i++)
         all[i]->held = true;
     push_all(all[MANY - 1]);
@@ -313,56 +313,56 @@ Test(ticker_steps, at_the_end_all_leaves) {
 
 static long parked_ms(bool *again) {
     uint64_t begun = clock_now();
-    *again = park();
+    *again = sleep_until_hold();
     return (long)((clock_now() - begun) / MS);
 }
 
-Test(ticker_steps, a_park_ends_by_its_time_or_at_once) {
+Test(window_steps, a_park_ends_by_its_time_or_at_once) {
     bool again;
     long ms = parked_ms(&again);
     cr_expect(!again && ms >= 99, "%ld ms", ms);
-    EXPECT_INT("not parked any more", ticker_parked, 0);
-    ticker_incoming = c;
+    EXPECT_INT("not parked any more", window_parked, 0);
+    window_incoming = c;
     ms = parked_ms(&again);
     cr_expect(again && ms < 99, "%ld ms", ms);
-    ticker_incoming = NULL;
+    window_incoming = NULL;
     stopping = 1;
     ms = parked_ms(&again);
     cr_expect(again && ms < 99, "%ld ms", ms);
 }
 
 static void *wakes(void *late) {
-    while (!LOAD(&ticker_parked) && !LOAD((bool *)late))
+    while (!LOAD(&window_parked) && !LOAD((bool *)late))
         raw_sleep(100000);
-    ticker_unpark();
+    window_unpark();
     return NULL;
 }
 
 /* A waker that gets no processor for 100 ms comes too late. */
-Test(ticker_steps, a_park_ends_by_a_hold) {
+Test(window_steps, a_park_ends_by_a_hold) {
     bool again = false;
     for (int i = 0; i < 20 && !again; i++) {
         bool late = false;
         pthread_t waker;
         ASSERT(pthread_create(&waker, NULL, wakes, &late) == 0);
-        again = park();
+        again = sleep_until_hold();
         STORE(&late, true);
         pthread_join(waker, NULL);
     }
-    EXPECT(again && !ticker_parked);
+    EXPECT(again && !window_parked);
 }
 
-Test(ticker_steps, whether_it_leaves) {
-    EXPECT(leave());
-    EXPECT_INT("state", ticker_state(), TICKER_NONE);
-    ticker_now = TICKER_RUNS;
-    ticker_incoming = c;
-    EXPECT(!leave());
-    EXPECT_INT("it stays for a hold that came", ticker_state(), TICKER_RUNS);
-    ticker_incoming = NULL;
+Test(window_steps, whether_it_leaves) {
+    EXPECT(exit_if_idle());
+    EXPECT_INT("state", window_state(), WINDOW_NONE);
+    window_now = WINDOW_RUNS;
+    window_incoming = c;
+    EXPECT(!exit_if_idle());
+    EXPECT_INT("it stays for a hold that came", window_state(), WINDOW_RUNS);
+    window_incoming = NULL;
     start_lock = lock_my_word() + 5; /* another thread starts or ends it */
-    EXPECT(!leave());
-    EXPECT_INT("state", ticker_state(), TICKER_RUNS);
+    EXPECT(!exit_if_idle());
+    EXPECT_INT("state", window_state(), WINDOW_RUNS);
     EXPECT_INT("depth", self.depth, 0);
 }
 
@@ -381,7 +381,7 @@ static const struct {
     {"from one too long ago", true, 45, false},
 };
 
-Test(ticker_steps, until_when_it_sleeps) {
+Test(window_steps, until_when_it_sleeps) {
     enum { US = 20000 };
     EACH_ROW(row, sleeps) {
         uint64_t begun = clock_now(), last = begun - row->ago_ms * MS, due = last;
@@ -410,7 +410,7 @@ static const struct {
     {"own, it buffers", THREAD_OWN, true, false, true},
 };
 
-Test(ticker_steps, who_gets_a_thread) {
+Test(window_steps, who_gets_a_thread) {
     EACH_ROW(row, uses) {
         struct config next = *config();
         next.thread = (uint8_t)row->use;
@@ -421,20 +421,20 @@ Test(ticker_steps, who_gets_a_thread) {
 }
 
 /* The thread is decided about where no call of ours is forbidden, none is barred, and none runs. */
-Test(ticker_steps, where_it_is_decided) {
-    for (int state = TICKER_NONE; state <= TICKER_REFUSED; state++)
+Test(window_steps, where_it_is_decided) {
+    for (int state = WINDOW_NONE; state <= WINDOW_REFUSED; state++)
         for (int buffers = 0; buffers < 2; buffers++)
             for (int barred = 0; barred < 2; barred++)
                 for (int filter = 0; filter < 2; filter++) {
                     config_load((char *[]){(char[]){"UNSTALL_THREAD=never"}, NULL}, "prog");
                     config_switch(MODE_CORK, filter);
-                    ticker_now = state;
-                    bars = (uint32_t)barred;
+                    window_now = state;
+                    start_inhibitors = (uint32_t)barred;
                     hold_acted = false;
                     decide_state(buffers, 1, false);
                     bool decides = !barred && !filter &&
-                                   (state == TICKER_NONE || (state == TICKER_WITHOUT && buffers));
-                    EXPECT_INT("state", ticker_state(), decides ? TICKER_NEVER : state);
+                                   (state == WINDOW_NONE || (state == WINDOW_WITHOUT && buffers));
+                    EXPECT_INT("state", window_state(), decides ? WINDOW_NEVER : state);
                     EXPECT(hold_acted);
                     EXPECT_INT("depth", self.depth, 0);
                 }
@@ -468,22 +468,22 @@ static bool starts_at_once(unsigned position) {
     uint64_t before;
     bool waits;
     do {
-        wished_at = before = clock_coarse();
+        last_unserved_hold_ns = before = clock_coarse();
         waits = waits_for_another_turn(false, position);
-    } while (wished_at != before);
+    } while (last_unserved_hold_ns != before);
     return !waits;
 }
 
-Test(ticker_steps, which_write_starts_it) {
+Test(window_steps, which_write_starts_it) {
     EACH_ROW(row, wishes) {
         struct config next = *config();
         next.thread = (uint8_t)row->use;
         ASSERT(config_publish(config(), &next));
         uint64_t before = row->ago ? clock_coarse() - row->ago : 0;
-        wished_at = before;
+        last_unserved_hold_ns = before;
         EXPECT_INT(row->name, !waits_for_another_turn(row->buffers, row->position), row->starts);
         bool counts = row->use == THREAD_OWN && !row->buffers && row->position < LONG_TURN;
-        EXPECT_INT(row->name, wished_at != before, counts);
+        EXPECT_INT(row->name, last_unserved_hold_ns != before, counts);
     }
     struct config next = *config();
     next.thread = THREAD_OWN;
@@ -494,89 +494,90 @@ Test(ticker_steps, which_write_starts_it) {
 
 /* ---- bytes that are left when it was stopped ---------------------------- */
 
-Test(ticker_steps, what_has_left) {
-    EXPECT(!ticker_has_left());
+Test(window_steps, what_has_left) {
+    EXPECT(!window_has_left());
     c->lingering = true;
-    EXPECT(ticker_has_left());
+    EXPECT(window_has_left());
     c->lingering = false;
     buffered("abc");
-    EXPECT(ticker_has_left());
+    EXPECT(window_has_left());
     buffer_free(c);
     struct conn *last = fds_create(6, ORIGIN_SOCKET);
     conn_unlock(last);
     buffered("abc"); /* not the last that is looked at */
-    EXPECT(ticker_has_left());
+    EXPECT(window_has_left());
 }
 
 /* Where no thread can be had they are sent at once, and waited for. */
-Test(ticker_steps, without_a_thread_they_are_sent) {
+Test(window_steps, without_a_thread_they_are_sent) {
     config_load((char *[]){(char[]){"UNSTALL_THREAD=never"}, (char[]){"UNSTALL_MODE=coalesce"}, NULL},
         "prog");
-    ticker_now = TICKER_NONE;
+    window_now = WINDOW_NONE;
     struct conn *other = fds_create(6, ORIGIN_SOCKET);
     conn_unlock(other);
     c->policy.mode = MODE_COALESCE;
     buffered("abc");
     fake.sends[0] = -EAGAIN;
-    ticker_goes_on();
-    EXPECT_INT("state", ticker_state(), TICKER_NEVER);
+    window_goes_on();
+    EXPECT_INT("state", window_state(), WINDOW_NEVER);
     EXPECT_TEXT("log", fake_log(), "send(5,abc) room(5) send(5,abc)");
     EXPECT(buffer_length(c) == 0 && !c->ticking && !other->ticking);
 }
 
-Test(ticker_steps, with_a_thread_it_watches_them) {
+Test(window_steps, with_a_thread_it_watches_them) {
     config_load((char *[]){(char[]){"UNSTALL_MODE=coalesce"}, NULL}, "prog");
     struct conn *other = fds_create(6, ORIGIN_SOCKET), *lingers = fds_create(7, ORIGIN_SOCKET);
     lingers->lingering = true;
     conn_unlock(lingers);
     conn_unlock(other);
     buffered("abc");
-    ticker_goes_on(); /* it is said to run */
+    window_goes_on(); /* it is said to run */
     EXPECT(c->ticking && !other->ticking && lingers->ticking);
     EXPECT_TEXT("nothing is sent", fake_log(), "");
     config_load(NULL, "prog");
-    ticker_incoming = NULL;
+    window_incoming = NULL;
     c->ticking = false;
-    ticker_goes_on();
+    window_goes_on();
     cr_expect(!c->ticking, "no mode buffers: nothing is left");
 }
 
 /* A thread that ended by SYS_exit: from then on the window's thread is not there when the last one ends. */
-Test(ticker_steps, after_a_task_has_exited) {
-    ticker_now = TICKER_WITHOUT;
-    ticker_threads_seen();
+Test(window_steps, after_a_task_has_exited) {
+    window_now = WINDOW_WITHOUT;
+    window_threads_seen();
     EXPECT(threads_seen);
-    EXPECT_INT("decided anew", ticker_state(), TICKER_NONE);
-    ticker_now = TICKER_REFUSED;
-    ticker_threads_seen();
-    EXPECT_INT("a refusal stays", ticker_state(), TICKER_REFUSED);
+    EXPECT_INT("decided anew", window_state(), WINDOW_NONE);
+    window_now = WINDOW_REFUSED;
+    window_threads_seen();
+    EXPECT_INT("a refusal stays", window_state(), WINDOW_REFUSED);
     EXPECT(!tasks_exit);
-    ticker_task_exits();
+    window_task_exits();
     EXPECT(tasks_exit);
-    paused_until = wished_at = bars = stops = 3;
-    stopping = ticker_parked = 1;
-    ticker_incoming = c;
+    paused_until = last_unserved_hold_ns = start_inhibitors = stop_count = 3;
+    stopping = window_parked = 1;
+    window_incoming = c;
     thread.id = 4711;
-    ticker_forked();
-    EXPECT(!tasks_exit && !threads_seen && !paused_until && !wished_at && !bars && !stops);
-    EXPECT(!stopping && !ticker_parked && !ticker_incoming && thread.id == 0);
-    EXPECT_INT("state", ticker_state(), TICKER_NONE);
+    window_forked();
+    EXPECT(!tasks_exit && !threads_seen && !paused_until && !last_unserved_hold_ns && !start_inhibitors);
+    EXPECT(!stop_count);
+    EXPECT(!stopping && !window_parked && !window_incoming && thread.id == 0);
+    EXPECT_INT("state", window_state(), WINDOW_NONE);
 }
 
-Test(ticker_steps, bars_and_pauses) {
-    ticker_now = TICKER_NONE;
-    uint32_t barred = ticker_bar(true);
-    EXPECT_INT("one", bars, 1);
+Test(window_steps, bars_and_pauses) {
+    window_now = WINDOW_NONE;
+    uint32_t barred = window_bar(true);
+    EXPECT_INT("one", start_inhibitors, 1);
     EXPECT_INT("of this generation", barred, BARRED | RIGHTS | fork_generation);
-    ticker_unbar(barred ^ 1);
-    EXPECT_INT("of another", bars, 1);
-    ticker_unbar(barred);
-    EXPECT(bars == 0 && !paused_until);
+    window_unbar(barred ^ 1);
+    EXPECT_INT("of another", start_inhibitors, 1);
+    window_unbar(barred);
+    EXPECT(start_inhibitors == 0 && !paused_until);
     threads_seen = true;
     uint64_t before = clock_coarse();
-    ticker_unbar(ticker_bar(false));
+    window_unbar(window_bar(false));
     EXPECT(!paused_until);
-    ticker_unbar(ticker_bar(true));
+    window_unbar(window_bar(true));
     EXPECT(paused_until >= before + PAUSE_NS && paused_until <= clock_coarse() + PAUSE_NS);
     EXPECT_INT("depth", self.depth, 0);
 }
