@@ -30,7 +30,6 @@
 #include "net.h"
 #include "process.h"
 #include "shim.h"
-#include "sweep.h"
 #include "fuzz_window.h"
 
 enum { FIRST_FD = 10, LAST_FD = 19, MOST_OPERATIONS = 300, LARGEST = 6000 };

@@ -3,10 +3,9 @@
 
 #include <assert.h>
 
-#include "close.h"
+#include "turn.h"
 #include "coalesce_buffer.h"
 #include "fds.h"
-#include "turn.h"
 #include "window.h"
 
 enum { WATCHED = 64 };

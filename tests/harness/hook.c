@@ -8,7 +8,7 @@
 
 #include "real.h"
 #include "config.h"
-#include "sweep.h"
+#include "turn.h"
 
 EXPORT int unstall_hook_set_mode(const char *name);
 

@@ -5,7 +5,7 @@
 #include "conn.h"
 #include "evidence.h"
 #include "stats_file.h"
-#include "sweep.h"
+#include "turn.h"
 #include "tally.h"
 
 bool gate_slow(void) {

@@ -4,7 +4,7 @@
  */
 #include <netinet/in.h>
 
-#include "arms.h"
+#include "config.h"
 #include "assignment.h"
 #include "policy.h"
 #include "unit.h"

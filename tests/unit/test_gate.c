@@ -17,7 +17,7 @@
 #include "turn.h"
 #include "fds.h"
 #include "filter.h"
-#include "gate.h"
+#include "process.h"
 #include "lock.h"
 #include "readable.h"
 #include "real.h"

@@ -7,12 +7,11 @@
 #include <string.h>
 
 #include "clock.h"
-#include "close.h"
+#include "turn.h"
 #include "config.h"
 #include "fake_kernel.h"
 #include "fds.h"
 #include "buffered.h"
-#include "turn.h"
 #include "window_state.h"
 #include "unit.h"
 

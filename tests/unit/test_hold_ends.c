@@ -10,9 +10,8 @@
 
 #include "buffered.h"
 #include "clock.h"
-#include "close.h"
-#include "config.h"
 #include "turn.h"
+#include "config.h"
 #include "fake_kernel.h"
 #include "fds.h"
 #include "unit.h"

@@ -8,7 +8,7 @@
 #include "write.h"
 #include "stats_file.h"
 #include "statistics.h"
-#include "sweep.h"
+#include "turn.h"
 
 static struct conn *c;
 static char log_path[64];

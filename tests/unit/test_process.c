@@ -14,7 +14,6 @@
 #include "config.h"
 #include "coalesce_buffer.h"
 #include "turn.h"
-#include "gate.h"
 #include "process.h"
 #include "reentry.h"
 #include "window.h"

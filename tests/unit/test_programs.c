@@ -15,7 +15,6 @@
 #include "clock.h"
 #include "coalesce_buffer.h"
 #include "turn.h"
-#include "gate.h"
 #include "process.h"
 #include "readable.h"
 #include "real.h"

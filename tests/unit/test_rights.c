@@ -9,7 +9,7 @@
 
 #include "fds.h"
 #include "turn.h"
-#include "rights.h"
+#include "process.h"
 #include "statistics.h"
 #include "window.h"
 

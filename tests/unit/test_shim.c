@@ -10,7 +10,6 @@
 #include "config.h"
 #include "coalesce_buffer.h"
 #include "turn.h"
-#include "sweep.h"
 #include "whole.h"
 
 /* ---- reads ------------------------------------------------------------------- */

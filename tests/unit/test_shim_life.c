@@ -13,8 +13,7 @@
 #include "turn.h"
 #include "log.h"
 #include "process.h"
-#include "rights.h"
-#include "rings.h"
+#include "shim.h"
 #include "whole.h"
 
 /* A write before the connection is there is the kernel's to refuse: buffered, it would

@@ -15,7 +15,6 @@
 #include "readable.h"
 #include "reentry.h"
 #include "write.h"
-#include "behind.h"
 #include "whole.h"
 
 enum { PAGE = 4096 };

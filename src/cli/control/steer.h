@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "arms.h"
+#include "config.h"
 #include "reader.h"
 
 enum { STEER_AS_IS = -1, STEER_AS_STARTED = CONTROL_KEEP, WINDOW_AS_STARTED = 0 };

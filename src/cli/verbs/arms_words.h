@@ -6,7 +6,7 @@
 #define UNSTALL_CLI_ARMS_WORDS_H
 
 #include "args.h"
-#include "arms.h"
+#include "config.h"
 
 struct arms_words {
     struct arms arms; /* .count 0: none */

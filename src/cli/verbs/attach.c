@@ -31,7 +31,7 @@ struct request {
     bool list;
 };
 
-static const char *const mode_names[] = {"always", "proof", "late"}; /* by ATTACH_ALWAYS ... */
+static const char *const attach_mode_names[] = {"always", "proof", "late"}; /* by ATTACH_ALWAYS ... */
 
 static volatile sig_atomic_t stop;
 
@@ -66,7 +66,7 @@ static const char *mode_name(const struct attach_config *c) {
         return "of an experiment";
     if (c->mode == ATTACH_LATE && c->refused)
         return "late (this kernel refuses it: as proof)";
-    return mode_names[c->mode];
+    return attach_mode_names[c->mode];
 }
 
 static const char *target_state(const struct attach_config *c) {
@@ -286,8 +286,8 @@ static int fetch(const struct request *r, const char *why) {
 /* ---- the command line ------------------------------------------------------------------------ */
 
 static int mode_of(const char *name) {
-    int mode = (int)(sizeof(mode_names) / sizeof(mode_names[0])) - 1;
-    while (mode >= 0 && strcmp(name, mode_names[mode]) != 0)
+    int mode = (int)(sizeof(attach_mode_names) / sizeof(attach_mode_names[0])) - 1;
+    while (mode >= 0 && strcmp(name, attach_mode_names[mode]) != 0)
         mode--;
     return mode;
 }

@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-#include "fds.h"
 #include "coalesce_buffer.h"
+#include "conn_check.h"
+#include "fds.h"
 #include "kernel.h"
 #include "raw.h"
 #include "upcalls.h"
@@ -80,3 +81,19 @@ void conn_repair(struct conn *c) {
     c->flush_blocked = false;
     RAW_CHILD_ENDS();
 }
+
+/* ---- the check of test builds ------------------------------------------- */
+
+#ifdef UNSTALL_CHECKS
+
+#include "log.h"
+
+void conn_check(const struct conn *c) {
+    if (LIKELY(conn_is_legal(c)))
+        return;
+    log_line("illegal state of a connection (conn_check.h): facts %d, descriptors %d", (long)conn_facts(c),
+             (long)c->refs);
+    __builtin_trap();
+}
+
+#endif

@@ -10,7 +10,7 @@
  *
  * Its code calls no function of libc that keeps state (no malloc, no stdio, no
  * pthread_*), only mem*, str* and system calls.  libc's setuid(2) and similar calls cannot
- * change its ids, therefore they end it first (rights.c).
+ * change its ids, therefore they end it first (process.c).
  *
  * A sanitizer's runtime must know each thread: with one, pthread_create makes the thread, detached.
  */

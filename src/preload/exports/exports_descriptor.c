@@ -8,7 +8,7 @@
 
 #include "exports.h"
 #include "raw.h"
-#include "rights.h"
+#include "process.h"
 
 /* ---- descriptors ---------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 
 #include "exports.h"
 #include "reentry.h"
-#include "rights.h"
+#include "process.h"
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
 #define PR_SET_SYSCALL_USER_DISPATCH 59 /* Linux 5.11 */

@@ -11,7 +11,6 @@
 #include <sys/uio.h>
 
 #include "exports.h"
-#include "rights.h"
 #include "syscalls.h"
 
 #define OURS(name)   [SYS_##name] = 1

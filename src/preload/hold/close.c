@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "close.h"
+#include "turn.h"
 
 #include "clock.h"
 #include "coalesce_buffer.h"
 #include "fds.h"
-#include "turn.h"
 #include "kernel.h"
 #include "report.h"
 #include "window_state.h"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "sweep.h"
+#include "turn.h"
 
 #include "config.h"
 #include "fds.h"
-#include "turn.h"
 #include "stats_file.h"
 #include "tally.h"
 

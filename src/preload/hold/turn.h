@@ -258,4 +258,43 @@ void decide_release(struct conn *c, size_t waiting);
 /* The application has cleared TCP_CORK: the bytes that it held have left as a unit. */
 void decide_uncork(struct conn *c);
 
+/* ---- the end of a connection --------------------------------------------
+ *
+ * The end of a connection.
+ */
+
+enum { CLOSE_LOWEST = 256 }; /* a descriptor of our own is not below it, if it can be so */
+
+/* The application closes the last descriptor while the kernel has no room for
+ * the buffered bytes: a descriptor of our own keeps the connection open until
+ * the window's thread has sent them.  Lock held.  CLOSE_ENDS: no descriptor was available; the
+ * bytes were sent as far as room came in time; or SO_LINGER asks for a reset.  CLOSE_UNLOCKED: the lock was
+ * released, and cannot be had again.
+ *
+ * Where SO_LINGER has a time, the close waits for room as long, as the kernel's own close would, and then
+ * the option is cleared: the last close must not block the window's thread. */
+enum close_lingers { CLOSE_ENDS, CLOSE_LINGERS, CLOSE_UNLOCKED };
+enum close_lingers close_lingers(struct conn *c, int fd);
+
+/* Counts the end of c and releases it, after its last descriptor `fd` was removed.  Lock held; unlocks. */
+void close_ends(struct conn *c, int fd);
+
+/* A lingering connection has sent all its bytes: closes and releases it.  Lock held; unlocks. */
+void close_linger_ends(struct conn *c);
+
+/* ---- a change of the configuration --------------------------------------
+ *
+ * Applies a change of the configuration to the connections.
+ */
+
+/* Adopts the configuration in force.  Lock held. */
+void sweep_adopt(struct conn *c);
+
+/* For every connection: pushes the held bytes and adopts the configuration. */
+void sweep(enum push_cause cause);
+
+/* The control block has changed: reads it, and sweeps if another configuration is in force.
+ * The caller holds no lock. */
+void sweep_told(void);
+
 #endif

@@ -9,18 +9,16 @@
 #include <time.h>
 
 #include "clock.h"
-#include "close.h"
+#include "turn.h"
 #include "coalesce_buffer.h"
 #include "config.h"
 #include "fds.h"
-#include "turn.h"
 #include "kernel.h"
 #include "lock.h"
 #include "raw.h"
 #include "raw_thread.h"
 #include "reentry.h"
 #include "stats_file.h"
-#include "sweep.h"
 
 enum {
     ENOUGH_STOPS = 16,   /* by changes of rights; then the thread starts no more */

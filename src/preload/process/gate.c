@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "gate.h"
+#include "process.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,11 +10,9 @@
 #include "config.h"
 #include "turn.h"
 #include "log.h"
-#include "process.h"
 #include "raw.h"
 #include "readable.h"
 #include "real.h"
-#include "rings.h"
 #include "shim.h"
 #include "stacks.h"
 #include "report.h"

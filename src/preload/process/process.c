@@ -3,16 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/keyctl.h>
 #include <linux/limits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "clock.h"
 #include "coalesce_buffer.h"
 #include "config.h"
 #include "fds.h"
-#include "gate.h"
 #include "kernel.h"
 #include "raw.h"
 #include "readable.h"
@@ -20,9 +21,8 @@
 #include "reentry.h"
 #include "report.h"
 #include "stats_file.h"
-#include "sweep.h"
-#include "text.h"
 #include "turn.h"
+#include "text.h"
 #include "window.h"
 
 /* See process_ends(): tries of a millisecond, where the clock stands still, and nanoseconds. */
@@ -455,4 +455,65 @@ uint32_t process_clones_by(const void *arguments) {
     else if (!arguments || may_ask())
         return 0; /* the call fails, and makes no child */
     return process_clones((unsigned long)flags);
+}
+
+/* ---- changes of rights -------------------------------------------------- */
+
+enum when { other, always, user, options };
+
+static const struct {
+    long number;
+    enum when what;
+} rights[] = {
+#define RIGHT(name, what) {SYS_##name, what},
+#include "rights.def"
+#undef RIGHT
+};
+
+static enum when when(long number) {
+    for (size_t i = 0; i < ARRAY_SIZE(rights); i++)
+        if (rights[i].number == number)
+            return rights[i].what;
+    return other;
+}
+
+/* True for the options of keyctl(2) and prctl(2) that change the caller's rights. */
+static bool option_changes(long number, unsigned long option) {
+    if (number == SYS_keyctl)
+        return option == KEYCTL_JOIN_SESSION_KEYRING || option == KEYCTL_SET_REQKEY_KEYRING ||
+               option == KEYCTL_ASSUME_AUTHORITY;
+    return option == PR_SET_NO_NEW_PRIVS || option == PR_CAPBSET_DROP || option == PR_CAP_AMBIENT ||
+           option == PR_SET_SECUREBITS || option == PR_SET_KEEPCAPS;
+}
+
+static uint32_t end_thread(void) {
+    if (window_state() == WINDOW_RUNS)
+        sweep(PUSH_PROCESS);
+    return window_bar(true);
+}
+
+uint32_t rights_change(long number, unsigned long first) {
+    enum when what = when(number);
+    if (what == other || (what == options && !option_changes(number, first)) || !ours())
+        return 0;
+    hold_end_turn(PUSH_PROCESS);
+    /* Afterwards the directory of the statistics may belong to another user.  A process
+     * without TCP makes no file. */
+    if (what == user && stats_file_wanted() && (stats_ever_made() || fds_any()))
+        stats_file_make();
+    uint32_t barred = end_thread();
+    if (number == SYS_unshare && (first & CLONE_FILES))
+        process_unshares_table();
+    return barred;
+}
+
+uint32_t rights_signal(long task) {
+    return window_is_task(task) && ours() ? end_thread() : 0;
+}
+
+void rights_changed(uint32_t barred) {
+    if (!barred)
+        return;
+    window_unbar(barred);
+    process_goes_on();
 }

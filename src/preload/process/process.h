@@ -5,6 +5,7 @@
 #ifndef UNSTALL_PROCESS_H
 #define UNSTALL_PROCESS_H
 
+#include <sys/syscall.h>
 #include <sys/types.h>
 
 #include "base.h"
@@ -58,5 +59,36 @@ void *unstall_vfork_next(void);
 void unstall_vfork_returned(void);
 void unstall_syscall_begins(long n, long a, long b);
 long unstall_syscall(long n, long a, long b, long c, long d, long e, long f);
+
+/* ---- the gate -----------------------------------------------------------
+ *
+ * The gate (lock.h): initialisation at the first call, repair in the child of a fork.
+ */
+
+/* Every call passes through from now on, here and in children of fork. */
+void gate_shuts_for_good(void);
+
+/* ---- changes of rights --------------------------------------------------
+ *
+ * Around a call of rights.def: holds are pushed, the window's thread ends, and none starts until the call is
+ * over, so that none keeps rights that the program has dropped.  The next hold starts one.  A program that
+ * changes its rights again and again (as a server that takes its client's rights for each request) gets no
+ * more threads: a start for each request would slow it.
+ */
+
+#ifndef SYS_landlock_restrict_self
+#define SYS_landlock_restrict_self 446 /* Linux 5.13 */
+#endif
+
+/* Runs before the call `number` with this first argument.  Pass the result to
+ * rights_changed() after the call. */
+uint32_t rights_change(long number, unsigned long first);
+void rights_changed(uint32_t barred);
+
+/* Runs before a signal to `task`.  A program that signals the window's thread signals each task in
+ * /proc/self/task, as libpsx of libcap 2.72 does to change the rights of all of them, and waits until
+ * each has answered or ended.  The window's thread blocks all signals and cannot answer, so this ends it.
+ * Pass the result to rights_changed() after the call. */
+uint32_t rights_signal(long task);
 
 #endif

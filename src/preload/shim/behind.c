@@ -19,11 +19,10 @@
 #include "readable.h"
 #include "real.h"
 #include "reentry.h"
-#include "behind.h"
+#include "write.h"
 #include "window_state.h"
 #include "turn.h"
 #include "window.h"
-#include "write.h"
 
 enum {
     PARTS = 64,

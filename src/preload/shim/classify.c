@@ -11,7 +11,6 @@
 #include "kernel.h"
 #include "log.h"
 #include "shim.h"
-#include "sweep.h"
 #include "turn.h"
 
 /* A number is one of its own domain: 6 is NETLINK_XFRM, BTPROTO_HIDP, and IPPROTO_TCP of a raw socket, too.

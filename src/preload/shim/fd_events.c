@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "behind.h"
-#include "close.h"
+#include "write.h"
+#include "turn.h"
 #include "coalesce_buffer.h"
 #include "config.h"
 #include "endpoint_cache.h"
@@ -20,12 +20,9 @@
 #include "log.h"
 #include "raw.h"
 #include "reentry.h"
-#include "rings.h"
 #include "shim.h"
 #include "tally.h"
-#include "turn.h"
 #include "window.h"
-#include "write.h"
 
 enum { TYPE_MASK = 0xf };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rings.h"
+#include "shim.h"
 
 #include <fcntl.h>
 #include <link.h>
@@ -9,7 +9,6 @@
 #include "config.h"
 #include "fds.h"
 #include "raw.h"
-#include "shim.h"
 #include "text.h"
 
 enum { NUMBERS = 128, LAST_LOOK = 8, SILENT_NS = 10000000 };

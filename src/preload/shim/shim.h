@@ -118,7 +118,7 @@ static inline bool call_lock(struct call call) {
  *
  * shim_bulk_begins() runs before the call.  `flags` are its MSG_ flags; `raw` means that it is no
  * cancellation point.  BULK_FAILS: do not make the call, errno is set and the result is -1.  BULK_ASIDE: it
- * stands behind bytes that only the holder of the lock can send (behind.h).
+ * stands behind bytes that only the holder of the lock can send (write.h).
  * shim_bulk_ended() runs after it.  `moved` bytes left in `pieces` pieces; `more`: the application
  * itself holds them back by MSG_MORE. */
 enum bulk { BULK_GOES, BULK_FAILS, BULK_ASIDE };
@@ -174,7 +174,7 @@ void shim_closing(int fd);
 /* Runs before a range of descriptors is closed; `last` is included. */
 void shim_closing_range(unsigned first, unsigned last);
 /* True: `*spared` is the lowest descriptor of the range that is ours.  It belongs to a connection whose last
- * bytes are still to be sent (close.h), so the kernel must not close it. */
+ * bytes are still to be sent (turn.h), so the kernel must not close it. */
 bool shim_spared(unsigned first, unsigned last, unsigned *spared);
 /* `copy` is now a duplicate of `fd`. */
 void shim_duplicated(int fd, int copy);
@@ -223,5 +223,33 @@ extern INTERNAL bool rings_known; /* this process has an io_uring */
 
 /* Runs when c has been made.  Lock held. */
 void shim_nodelay_at_creation(struct conn *c);
+
+/* ---- io_uring -----------------------------------------------------------
+ *
+ * Finds out whether this process uses io_uring.  The library does not see bytes that pass through a ring,
+ * so its connections get TCP_NODELAY.
+ *
+ * A call syscall(SYS_io_uring_setup) shows a ring.  liburing and others make that call inline, so the
+ * library also searches the process's descriptors for `anon_inode:[io_uring]`.  It does so
+ * - when liburing is loaded and a connection is made;
+ * - when a connection has carried no byte that the library saw, and it ends or a later one is made.
+ *
+ * One search costs at most 128 readlink(2), 0.1 ms.  The library searches at most four times: on the 1st,
+ * 2nd, 4th and 8th such occasion.  There is no lock: two threads may search at the same time.  The caller
+ * must hold no connection's lock.
+ */
+
+/* At load: looks for liburing among the loaded libraries. */
+void rings_start(void);
+
+/* rings_before_connection() runs before a connection is recorded, so that the connection gets
+ * TCP_NODELAY from its start.  rings_made() runs once it is recorded (lock held). */
+void rings_before_connection(void);
+void rings_made(struct conn *c);
+
+/* True: c is connected and the library saw no byte of it (lock held).  At its end this is a reason for
+ * rings_look(). */
+bool rings_are_suspected(const struct conn *c);
+void rings_look(void);
 
 #endif

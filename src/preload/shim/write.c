@@ -29,7 +29,6 @@
 #include <pthread.h>
 #include <sys/syscall.h>
 
-#include "behind.h"
 #include "coalesce_buffer.h"
 #include "evidence.h"
 #include "fds.h"
@@ -39,7 +38,7 @@
 #include "reentry.h"
 #include "report.h"
 #include "stats_file.h"
-#include "sweep.h"
+#include "turn.h"
 #include "tally.h"
 #include "window.h"
 
