@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The lock that was not free at once: 64 looks, then sleeps in a futex, 200 ms in all for a thread, and
+ * then the caller does without (lock.h, reentry.h).
+ */
 #include "lock.h"
 
 #include <errno.h>

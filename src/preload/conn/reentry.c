@@ -1,4 +1,17 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * What a call does that cannot have a lock, and how the holder makes up for it: reentry.h tells the
+ * protocol.
+ *
+ * Setting aside: one word, c->aside, whose low bits are flags and whose other bits are the list of pieces.
+ * It changes by compare-and-swap alone.  Whoever sets something aside then tries the lock; whoever frees
+ * the lock then looks at the word: so one of the two takes it in (reentry_take_in, in an order that a
+ * reader can check: the drain that is over, the numbers, the pieces, the rest, a flush).
+ *
+ * Handlers that do not return: reentry_has_left() finds them by the stack, reentry_abandon() is called by
+ * longjmp(3) and at a thread's end.  Both free this thread's locks, and resolve what a send had begun
+ * (buffer_resolve).
+ */
 #include "reentry.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of descriptors and sockets, and their options.  They forward only: the road is shim_life.c.
+ * The life of descriptors and sockets, and their options.  They forward only: the road is fd_events.c.
  */
 #include <linux/close_range.h>
 #include <sched.h>

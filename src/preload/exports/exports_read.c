@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls that read.  They forward only: the road is shim_read.c.  The fortified forms check the buffer's
+ * The calls that read.  They forward only: the road is read.c.  The fortified forms check the buffer's
  * size, so each goes to its own next definition.
  *
  * A read of what is no known connection, in a thread without an open turn, needs nothing (shim_ignores_read).

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls that write.  They forward only: the road is shim_write.c.
+ * The calls that write.  They forward only: the road is write.c.
  *
  * A write to what is known to be no TCP stream, in a thread without an open turn, needs nothing
  * (shim_passes).  It goes to the next definition by a jump, if that is known: a look-up would need a frame.

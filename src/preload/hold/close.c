@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The end of a connection: the last bytes first.  Where the kernel has no room for buffered bytes, a
+ * descriptor of our own keeps the socket open, and the window's thread sends the rest (c->lingering).
+ */
 #include "turn.h"
 
 #include "clock.h"

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * A change of the configuration reaches each connection: at its next call (sweep_adopt), and at once where it
+ * holds bytes (sweep, from the window's thread or a call that sees the control block changed).
+ */
 #include "turn.h"
 
 #include "config.h"

@@ -1,4 +1,19 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * A turn, from the first write of a thread to its next wait, and the push that ends a hold.
+ *
+ * The write road joins a turn (hold_join_turn) and may leave bytes held.  Each exported call that may
+ * block runs hold_end_turn() first: it pushes what this thread's turn holds and lets policy learn how many
+ * writes the turn had.  The push of bytes that the kernel holds is TCP_NODELAY=1, which sends them, and of
+ * buffered bytes it is a send (coalesce_buffer.c).  If the window ends the hold first (window.c), the turn
+ * goes on without it.
+ *
+ * The turn belongs to its thread (this thread's `self.turn`, c->turn_owner); another thread that writes
+ * takes it over.  A turn that holds nothing ends without the lock (hold_leaves_turn).
+ *
+ * Then, in this order: the age of a hold where no thread keeps a window (the habit), questions to policy
+ * with the facts that the kernel must tell (decide_*), and the end of a thread.
+ */
 #include "turn.h"
 
 #include <errno.h>

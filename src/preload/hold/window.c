@@ -1,4 +1,31 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The window's thread.  It exists only while something is held, and ends every hold that is older than the
+ * window.
+ *
+ * Who calls whom.  A thread that holds or buffers puts its connection on a list (window_watch(), in
+ * window_state.h: one store if it is there already).  Before the first hold the write road asks
+ * window_decide() whether a thread shall run at all; it may start one.  run() then sleeps a tick, walks
+ * the list, and for each connection that is still held calls hold_window_ends().  It is the only reader of
+ * the list; others only push onto `window_incoming`.
+ *
+ * It sleeps in three ways, each a futex wait that cannot miss its event:
+ *   - sleep_us(): until the next tick, on `stopping`, which window_stop() sets before it wakes;
+ *   - sleep_until_hold(): nothing is on the list.  It sets `window_parked` and then reads
+ *     `window_incoming`; a holder pushes and then reads `window_parked`.  Both are sequentially
+ *     consistent: one of them sees the other;
+ *   - exit_if_idle(): nothing came.  It sets the state and then reads the list; a holder pushes and then
+ *     reads the state.
+ *
+ * Who owns what.  `start_lock` guards the state (window_now), the start and the wish to end; no
+ * connection's lock is taken under it.  window_stop() sets WINDOW_STOPS, so that no hold begins, wakes the
+ * thread, and waits for it without a lock.  A caller that must not have a second task (a change of rights,
+ * fork) keeps it away by window_bar() until window_unbar().
+ *
+ * A handler may interrupt any caller: the locks are those of lock.h.  In the child of a fork there is no
+ * such thread: window_forked() starts from nothing.  Another thread may be stopped anywhere: nobody waits
+ * for it without a bound (raw_thread_join).
+ */
 #include "window.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The gate: initialisation at the first call, and repair in the child of a fork.  One byte of a page that the
+ * kernel wipes at fork tells both; each exported call looks at it (ours, in lock.h).
+ */
 #include "process.h"
 
 #include <errno.h>

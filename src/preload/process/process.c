@@ -1,4 +1,12 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * What the process does as a whole: it ends, is replaced (exec), has children, changes its rights.
+ *
+ * Before each of these no byte may be left with us that nobody would send: process_leaves_nothing() pushes
+ * all connections.  The window's thread ends before a change of rights and before a fork, as a process
+ * with a second task behaves differently (window_bar).  Before a child's program runs, TCP_NODELAY gets
+ * the application's value back on the sockets that the child may have (hold_restore).
+ */
 #include "process.h"
 
 #include <errno.h>

@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes behind buffered bytes: always in order, and in one sendmsg if possible.
+ * Writes that must stand behind other bytes, in mode coalesce alone: always in order, and in one sendmsg if
+ * possible.  Whoever reads the other modes need not know this file.
+ *
+ *   shim_send_after_buffered()  the write road has decided to send, and the buffer is not empty: both leave
+ *                               by one sendmsg.  If the kernel has no room for the buffered bytes, a blocking
+ *                               write sends them by a blocking call without the lock (shim_drain): then the
+ *                               connection is marked `draining`, and all others wait behind it.
+ *   shim_bulk_begins(), _ended()  sendfile, splice, sendmmsg: their bytes can neither be held nor buffered
+ *   reentry_write(), _move(), _messages()  the lock cannot be had: the bytes are set aside (reentry.h)
+ *
+ * Three facts about the connection may change while the lock is released: its slot may be used again
+ * (call_is_stale), the number may lead to another file (follow), and the buffer may be another one.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,8 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * What a connection tells the statistics file: its row, its record, each exchange.  All of it runs under the
+ * connection's lock, but for the making of the file.
+ */
 #include "tally.h"
 
 #include "config.h"
