@@ -21,7 +21,7 @@ static struct conn *created(int fd) {
 /* As the shim closes: lock, leave, release. */
 static void close_last(struct conn *c, int fd) {
     ASSERT(conn_lock(c));
-    fds_leave(c, fd);
+    fds_unlink(c, fd);
     cr_assert(c->refs == 0, "%d is not the last descriptor", fd);
     fds_release(c);
 }
@@ -155,10 +155,10 @@ Test(fds, creation_over_a_tag) {
  * place to the pool. */
 Test(fds, the_loser_of_a_meeting_returns_to_the_pool) {
     bool first;
-    struct conn *c = fds_meet(5, &first);
+    struct conn *c = fds_adopt(5, &first);
     ASSERT(c && first);
     conn_unlock(c);
-    EXPECT(fds_meet(5, &first) == c);
+    EXPECT(fds_adopt(5, &first) == c);
     EXPECT(!first);
     ASSERT(self.depth == 1); /* its lock alone */
     conn_unlock(c);
@@ -176,10 +176,10 @@ Test(fds, copies_share_one_connection) {
     EXPECT_INT("refs", c->refs, 3);
     conn_unlock(c);
     EXPECT(fds_lock(2000) == c);
-    fds_leave(c, 5);
+    fds_unlink(c, 5);
     EXPECT_INT("refs", c->refs, 2);
     EXPECT_INT("the newest copy stands for it", c->fd, 2000);
-    fds_leave(c, 2000);
+    fds_unlink(c, 2000);
     EXPECT_INT("found by looking", c->fd, 8);
     EXPECT_INT("refs", c->refs, 1);
     conn_unlock(c);
@@ -293,7 +293,7 @@ Test(fds, by_cookie) {
         note(created(10), UINT64_C(1) << 40 | (uint64_t)i);
         struct conn *c = fds_find_cookie(UINT64_C(1) << 40 | (uint64_t)i, &missed);
         ASSERT(c);
-        fds_leave(c, 10);
+        fds_unlink(c, 10);
         fds_release(c);
     }
     for (int fd = 3; fd < 10; fd++) {

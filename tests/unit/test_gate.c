@@ -42,12 +42,12 @@ static int of_a_child(int (*story)(void)) {
 /* ---- the first call ------------------------------------------------------ */
 
 static int ours_twice(void) {
-    return ours() && ours();
+    return gate_enter() && gate_enter();
 }
 
 static int the_first_call(void) {
     errno = 4711;
-    WANT(*gate != GATE_OPEN && ours() && errno == 4711);
+    WANT(*gate != GATE_OPEN && gate_enter() && errno == 4711);
     WANT(config()->mode == MODE_CORK);
     Dl_info of_clock, of_us;
     WANT(dladdr((void *)(uintptr_t)clock_get, &of_clock) && dladdr((void *)(uintptr_t)ours_twice, &of_us));
@@ -59,7 +59,7 @@ static int the_first_call(void) {
 /* A shell's own writes to it never pass by the library. */
 static int a_connection_as_standard_output(void) {
     int made = socket(AF_INET, SOCK_STREAM, 0);
-    WANT(made >= 0 && dup2(made, 1) == 1 && dup2(made, 4) == 4 && ours());
+    WANT(made >= 0 && dup2(made, 1) == 1 && dup2(made, 4) == 4 && gate_enter());
     struct conn *c = fds_conn(fds_word(1));
     WANT(c && c->policy.untracked_io && (c->lock & 3) == 0 && self.depth == 0);
     WANT(fds_word(0) <= FDS_LAST_TAG && fds_word(4) <= FDS_LAST_TAG);
@@ -71,14 +71,14 @@ static int a_connection_as_standard_output(void) {
 static uint32_t first_generation;
 
 static int repairs_itself_once(void) {
-    WANT(ours() && fork_generation == first_generation + 1);
-    WANT(ours() && fork_generation == first_generation + 1);
+    WANT(gate_enter() && fork_generation == first_generation + 1);
+    WANT(gate_enter() && fork_generation == first_generation + 1);
     return 0;
 }
 
 static int a_fork(void) {
     first_generation = fork_generation;
-    WANT(ours() && *gate == GATE_OPEN && fork_generation == first_generation);
+    WANT(gate_enter() && *gate == GATE_OPEN && fork_generation == first_generation);
     return of_a_child(repairs_itself_once);
 }
 
@@ -86,20 +86,20 @@ static int a_fork(void) {
 static int a_fork_where_no_page_is_wiped(void) {
     WANT(filter_fails(SYS_madvise, 2, 18 /* MADV_WIPEONFORK */, EINVAL));
     first_generation = fork_generation;
-    WANT(ours() && *gate != GATE_OPEN);
-    WANT(ours() && fork_generation == first_generation);
+    WANT(gate_enter() && *gate != GATE_OPEN);
+    WANT(gate_enter() && fork_generation == first_generation);
     return of_a_child(repairs_itself_once);
 }
 
 static int asks_nothing(void) {
-    WANT(ours() && fork_generation == first_generation);
+    WANT(gate_enter() && fork_generation == first_generation);
     return 0;
 }
 
 /* Behind a filter of the program the library must not ask for its process id either. */
 static int a_fork_where_nothing_may_be_asked(void) {
     WANT(filter_fails(SYS_madvise, 2, 18, EINVAL));
-    WANT(ours());
+    WANT(gate_enter());
     first_generation = fork_generation;
     config_switch(MODE_OFF, true);
     return of_a_child(asks_nothing);
@@ -109,7 +109,7 @@ static int a_fork_where_nothing_may_be_asked(void) {
 static struct conn *parents;
 
 static int starts_anew(void) {
-    WANT(ours());
+    WANT(gate_enter());
     WANT(self.turn == NULL && self.draining == NULL && !hold_refused);
     WANT(window_state() == WINDOW_NONE && window_parked == 0 && !window_incoming);
     WANT(nodelay_epoch == 8 && *gate == GATE_OPEN);
@@ -121,7 +121,7 @@ static int starts_anew(void) {
 }
 
 static int what_a_fork_ends(void) {
-    WANT(ours());
+    WANT(gate_enter());
     parents = fds_create(9, ORIGIN_SOCKET);
     WANT(parents);
     parents->held = true;
@@ -134,29 +134,29 @@ static int what_a_fork_ends(void) {
     nodelay_epoch = 7;
     stats_state = LIFE_THERE;
     int line = of_a_child(starts_anew);
-    WANT(ours() && self.turn == parents && nodelay_epoch == 7 && hold_refused);
+    WANT(gate_enter() && self.turn == parents && nodelay_epoch == 7 && hold_refused);
     self.turn = self.draining = NULL;
     return line;
 }
 
 /* Every call passes from then on, in children, too. */
 static int is_shut(void) {
-    WANT(!ours() && !ours());
+    WANT(!gate_enter() && !gate_enter());
     return 0;
 }
 
 static int shut_for_good(void) {
-    WANT(ours());
+    WANT(gate_enter());
     gate_shuts_for_good();
-    WANT(!ours() && *gate != GATE_OPEN);
+    WANT(!gate_enter() && *gate != GATE_OPEN);
     return of_a_child(is_shut);
 }
 
 static int shut_for_good_where_no_page_is_wiped(void) {
     WANT(filter_fails(SYS_madvise, 2, 18, EINVAL));
-    WANT(ours());
+    WANT(gate_enter());
     gate_shuts_for_good();
-    WANT(!ours());
+    WANT(!gate_enter());
     return of_a_child(is_shut);
 }
 
@@ -164,8 +164,8 @@ static int shut_for_good_where_no_page_is_wiped(void) {
 static int no_memory_at_the_start(void) {
     WANT(filter_fails(SYS_mmap, 3, MAP_PRIVATE | MAP_ANONYMOUS, ENOMEM));
     errno = 4711;
-    WANT(!ours() && errno == 4711);
-    WANT(!ours() && !ours());
+    WANT(!gate_enter() && errno == 4711);
+    WANT(!gate_enter() && !gate_enter());
     return of_a_child(is_shut);
 }
 
@@ -177,7 +177,7 @@ static int what_the_first_call_prepares(void) {
     snprintf(path, sizeof(path), "/tmp/unit-gate-%d", getpid());
     setenv("UNSTALL_VERBOSE", "1", 1);
     setenv("UNSTALL_LOG", path, 1);
-    WANT(ours());
+    WANT(gate_enter());
     WANT(readable_known.stack_end > (uintptr_t)&here && readable_known.program_end);
     WANT(unit_read(path, text, sizeof(text)) && unlink(path) == 0);
     WANT(strstr(text, "mode cork") && strstr(text, "test-gate"));
@@ -186,7 +186,7 @@ static int what_the_first_call_prepares(void) {
 
 /* The next definitions: the names by which other names are replaced are known from the start. */
 static int the_next_definitions(void) {
-    WANT(ours() && real_syscall && real_write && real_send && real_read && real_recv && real_sendto &&
+    WANT(gate_enter() && real_syscall && real_write && real_send && real_read && real_recv && real_sendto &&
          real_sendmsg);
     return 0;
 }
@@ -211,7 +211,7 @@ static bool is_found(void *real, enum need need, const char *name) {
 /* An auditing library may answer dlsym otherwise, so all names are asked at once. */
 static int all_next_definitions(void) {
     setenv("LD_AUDIT", "/none.so", 1);
-    WANT(ours());
+    WANT(gate_enter());
 #define ROW(name, need, family, role) WANT(is_found(real_##name, NEED_##need, #name));
 #define VERSION(older, name, version, newest) WANT(is_next(real_##older, #name, version));
 #include "surface.def"
@@ -226,7 +226,7 @@ static int all_standard_streams(void) {
         int made = socket(AF_INET, SOCK_STREAM, 0);
         WANT(made >= 0 && dup2(made, fd) == fd);
     }
-    WANT(ours());
+    WANT(gate_enter());
     for (int fd = 0; fd <= 2; fd++) {
         const struct conn *c = fds_conn(fds_word(fd));
         WANT(c && c->policy.untracked_io && c->origin == ORIGIN_FOREIGN);
@@ -261,7 +261,7 @@ static int is_left_as_wanted(void) {
     setenv("UNSTALL_CHILDREN", lists[list].children, 1);
     setenv("LD_PRELOAD", lists[list].before, 1);
     setenv("LD_PRELOADED", "/a/libunstall.so", 1);
-    WANT(ours() && strcmp(getenv("LD_PRELOAD"), lists[list].after) == 0);
+    WANT(gate_enter() && strcmp(getenv("LD_PRELOAD"), lists[list].after) == 0);
     WANT(strcmp(getenv("LD_PRELOADED"), "/a/libunstall.so") == 0);
     return 0;
 }

@@ -791,7 +791,7 @@ Test(hold_ends, the_number_of_a_lingering_connection) {
         EXPECT(!lingers || (c->ticking && fds_conn(fds_word(row->own)) == c));
         buffer_free(c);
         c->lingering = c->ticking = false;
-        fds_leave(c, c->fd);
+        fds_unlink(c, c->fd);
         fds_release(c);
     }
 }

@@ -39,7 +39,7 @@ Test(process, a_child_of_a_process_in_exec_holds) {
     EXPECT_INT("the child", waitpid(child, &status, 0), child);
     EXPECT_INT("it holds", status, 0);
     EXPECT(hold_refused);
-    process_stays(-1);
+    exec_failed(-1);
     EXPECT(!hold_refused);
 }
 
@@ -265,7 +265,7 @@ Test(process, programs_get_the_applications_option) {
         else
             process_runs_program();
         EXPECT_TEXT(row->name, fake_log(), row->log);
-        process_stays(-1);
+        exec_failed(-1);
         shim_closing(5);
     }
 }
@@ -356,7 +356,7 @@ Test(process, an_inherited_connection_goes_back_at_the_end) {
 /* ---- tasks that are no threads -------------------------------------------------------- */
 
 static void passes_for_good(const char *name) {
-    EXPECT_INT(name, ours(), false);
+    EXPECT_INT(name, gate_enter(), false);
     fake_log();
     whole_write(5, "head");
     whole_write(5, "body");
@@ -381,7 +381,7 @@ Test(process, a_task_that_shares_memory_alone) {
     pid_t child = fork();
     if (child == 0) {
         process_forked(0, 0);
-        _exit(ours());
+        _exit(gate_enter());
     }
     int status;
     EXPECT_INT("the child", waitpid(child, &status, 0), child);
@@ -403,7 +403,7 @@ Test(process, a_task_that_shares_memory_while_there_is_no_room) {
     window_now = WINDOW_NONE;
     process_clones(CLONE_VM);
     EXPECT_INT("still there", buffer_length(c), 3);
-    EXPECT(ours());
+    EXPECT(gate_enter());
 }
 
 /* The child of a fork has a single task: the table that becomes its own is the one that it had. */
@@ -414,7 +414,7 @@ Test(process, a_single_task_unshares_its_table) {
     if (child == 0) {
         process_forked(0, 0);
         process_unshares_table();
-        _exit(ours() ? 0 : 1);
+        _exit(gate_enter() ? 0 : 1);
     }
     int status;
     EXPECT_INT("the child", waitpid(child, &status, 0), child);
@@ -424,10 +424,10 @@ Test(process, a_single_task_unshares_its_table) {
 Test(process, a_clone_that_is_a_fork_or_a_thread) {
     uint32_t epoch_before = nodelay_epoch;
     clones_while_holding(0);
-    EXPECT(ours());
+    EXPECT(gate_enter());
     EXPECT_INT("a fork", nodelay_epoch, epoch_before + 1);
     process_clones(CLONE_VM | CLONE_FILES | CLONE_THREAD | CLONE_SETTLS);
-    EXPECT(ours());
+    EXPECT(gate_enter());
     EXPECT_INT("a thread", nodelay_epoch, epoch_before + 1);
     process_clones(CLONE_VM | CLONE_FILES | CLONE_THREAD); /* on thread-locals of another */
     passes_for_good("no thread of its own");
@@ -453,10 +453,10 @@ Test(process, a_thread_of_ours_makes_room) {
     whole_start_in(MODE_CORK);
     struct conn *c = whole_connected(5);
     whole_write(5, "abc");
-    EXPECT(!process_makes_room() && c->held); /* there was none yet */
+    EXPECT(!window_stop_for_task_limit() && c->held); /* there was none yet */
     window_process = getpid();
     window_now = WINDOW_NONE;
-    EXPECT(process_makes_room() && !c->held);
+    EXPECT(window_stop_for_task_limit() && !c->held);
     gate_shuts_for_good();
-    EXPECT(!process_makes_room());
+    EXPECT(!window_stop_for_task_limit());
 }

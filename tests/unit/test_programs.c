@@ -34,7 +34,7 @@ static struct conn *buffered(uint16_t depth) {
 
 static void is_done(void) {
     self.depth = 0;
-    process_stays(-1);
+    exec_failed(-1);
     shim_closing(5);
 }
 
@@ -93,7 +93,7 @@ Test(programs, a_handlers_search, .init = in_a_folder_with_a_program, .fini = aw
 }
 
 /* In normal code everything leaves first, whether or not the program exists: the call may fail for other
- * reasons, too, and then goes on by process_stays(). */
+ * reasons, too, and then goes on by exec_failed(). */
 static void by_name(void) {
     process_is_replaced_by("no-such-program");
 }
@@ -110,7 +110,7 @@ Test(programs, outside_of_handlers_all_leaves_first) {
         const struct conn *c = buffered(0);
         calls[i]();
         EXPECT(buffer_length(c) == 0 && hold_refused);
-        EXPECT_INT("the result goes on", process_stays(-1), -1);
+        EXPECT_INT("the result goes on", exec_failed(-1), -1);
         EXPECT(!hold_refused);
         is_done();
     }
@@ -209,7 +209,7 @@ Test(programs, options_of_the_next_program) {
             process_runs_program();
         EXPECT_TEXT(row->name, fake_log(), row->log);
         EXPECT_INT(row->name, c->policy.nodelay_uncertain, !row->here);
-        process_stays(-1);
+        exec_failed(-1);
         shim_closing(5);
         shim_closing(6);
     }
@@ -258,7 +258,7 @@ Test(programs, a_report_where_the_program_exists, .fini = end_of_report) {
     EXPECT(is_reported());
     process_is_replaced(NULL);
     EXPECT(is_reported());
-    process_stays(-1);
+    exec_failed(-1);
 }
 
 Test(programs, the_last_report_is_one, .fini = end_of_report) {
@@ -287,7 +287,7 @@ Test(programs, statistics_of_a_process_that_is_replaced, .fini = statistics_end)
     process_is_replaced("/none/sh");
     EXPECT_INT("moved", counted(1, COUNT_WRITES), 1);
     EXPECT_INT("ended", stats_file_mapped->header.ended_monotonic_ns, time_ns);
-    process_stays(-1);
+    exec_failed(-1);
     EXPECT_INT("it goes on", stats_file_mapped->header.ended_monotonic_ns, 0);
     EXPECT_INT("the connection, too", counted(1, COUNT_CONNECTIONS_ENDED), 0);
     process_ends();
@@ -506,13 +506,13 @@ Test(programs, a_clone_in_a_handler_changes_nothing) {
     const struct conn *c = buffered(1);
     for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
         process_clones(flags[i]);
-    process_goes_on();
+    window_restart();
     process_runs_program();
     window_process = getpid();
-    EXPECT(!process_makes_room());
+    EXPECT(!window_stop_for_task_limit());
     EXPECT_INT("buffered", buffer_length(c), 3);
     self.depth = 0;
-    EXPECT(ours() && !config()->killed && nodelay_epoch == before);
+    EXPECT(gate_enter() && !config()->killed && nodelay_epoch == before);
     is_done();
 }
 
@@ -523,7 +523,7 @@ Test(programs, a_strange_task_under_a_filter) {
     config_switch(MODE_OFF, true);
     fake_log();
     process_clones(CLONE_VM);
-    EXPECT(!ours() && !config()->killed);
+    EXPECT(!gate_enter() && !config()->killed);
     EXPECT_TEXT("nothing", fake_log(), "");
 }
 
@@ -579,7 +579,7 @@ static enum meaning meaning_in_a_child(size_t row) {
             mprotect(far, 4096, PROT_NONE);
         uint32_t before = nodelay_epoch;
         process_clones_by(clones3[row].where == ON_STACK ? &flags : far);
-        _exit(!ours() ? ASIDE : nodelay_epoch != before ? A_FORK : NOTHING);
+        _exit(!gate_enter() ? ASIDE : nodelay_epoch != before ? A_FORK : NOTHING);
     }
     ASSERT(waitpid(child, &status, 0) == child && WIFEXITED(status));
     return (enum meaning)WEXITSTATUS(status);
@@ -597,7 +597,7 @@ Test(programs, clone3_in_off_with_a_statistics_file, .fini = statistics_end) {
     whole_write(5, "head");
     ASSERT(stats_file_now());
     process_clones_by(far_away());
-    EXPECT(ours());
+    EXPECT(gate_enter());
 }
 
 Test(programs, where_every_call_passes_nothing_is_asked) {
@@ -619,7 +619,7 @@ Test(programs, a_strange_task_while_bytes_are_left, .timeout = 20) {
     window_now = WINDOW_NONE;
     process_clones(CLONE_VM);
     EXPECT_INT("it runs", window_state(), WINDOW_RUNS);
-    EXPECT(ours() && config()->killed);
+    EXPECT(gate_enter() && config()->killed);
     EXPECT_INT("left", buffer_length(c), 3);
     kernel = before;
     window_stop();
@@ -649,7 +649,7 @@ static bool stays_in_a_child(size_t row) {
         if (tables[row].filter)
             config_switch(MODE_OFF, true);
         process_unshares_table();
-        _exit(ours() ? 3 : 4);
+        _exit(gate_enter() ? 3 : 4);
     }
     ASSERT(waitpid(child, &status, 0) == child && WIFEXITED(status));
     return WEXITSTATUS(status) == 3;
@@ -664,7 +664,7 @@ Test(programs, a_table_of_its_own) {
     self.vforked = true;
     process_unshares_table();
     self.vforked = false;
-    EXPECT(ours());
+    EXPECT(gate_enter());
     process_unshares_table();
-    EXPECT(!ours());
+    EXPECT(!gate_enter());
 }

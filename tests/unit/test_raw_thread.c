@@ -138,13 +138,13 @@ Test(raw_thread, the_next_start_waits) {
 /* A handler that interrupts the program's pthread_create must not make libc allocate. */
 Test(raw_thread, not_while_the_program_makes_one) {
     STORE(&may_end, 1u);
-    raw_thread_program_makes_one(true);
-    raw_thread_program_makes_one(true);
+    pthread_create_begins();
+    pthread_create_begins();
     EXPECT_INT("two", raw_thread_start(&thread, waits), -EBUSY);
-    raw_thread_program_makes_one(false);
+    pthread_create_ends();
     EXPECT_INT("one", raw_thread_start(&thread, waits), -EBUSY);
     EXPECT_INT("none was made", thread.id, 0);
-    raw_thread_program_makes_one(false);
+    pthread_create_ends();
     EXPECT_INT("none", raw_thread_start(&thread, waits), 0);
     raw_thread_join(&thread);
     EXPECT_INT("runs", runs_made, 1);
@@ -166,7 +166,7 @@ Test(raw_thread, libc_refuses) {
 Test(raw_thread, a_child_makes_none) {
     EXPECT_INT("started", raw_thread_start(&thread, waits), 0);
     until(&runs_now, 1);
-    raw_thread_program_makes_one(true);
+    pthread_create_begins();
     raw_thread_forked(&thread);
     EXPECT_INT("nobody", thread.id, 0);
     EXPECT_INT("nobody to wait for", thread.known_id, 0);

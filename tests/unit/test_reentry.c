@@ -185,7 +185,7 @@ Test(reentry, a_piece_whose_number_is_closed_leaves) {
     fds_share(c, 6);
     EXPECT_INT("taken", write_in_a_handler(5, "abc"), 3);
     EXPECT_INT("taken", write_in_a_handler(6, "def"), 3);
-    fds_leave(c, 5);
+    fds_unlink(c, 5);
     conn_unlock(c);
     EXPECT_TEXT("both", fake.wire_buffer, "abcdef");
 }

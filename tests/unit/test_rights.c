@@ -111,11 +111,11 @@ Test(rights, a_signal_to_the_thread_ends_it, .timeout = 10) {
 Test(rights, a_table_of_its_own) {
     whole_start_in(MODE_OFF);
     rights_changed(rights_change(SYS_unshare, CLONE_NEWNS));
-    EXPECT(ours());
+    EXPECT(gate_enter());
     rights_changed(rights_change(SYS_setns, CLONE_FILES));
-    EXPECT(ours());
+    EXPECT(gate_enter());
     rights_change(SYS_unshare, CLONE_FILES);
-    EXPECT(!ours());
+    EXPECT(!gate_enter());
 }
 
 /* ---- statistics -------------------------------------------------------------- */

@@ -145,30 +145,30 @@ Test(shim, what_a_descriptor_is_is_asked_once) {
 Test(shim, first_sight) {
     whole_start_in(MODE_AUTO);
     fake.protocol = IPPROTO_UDP;
-    EXPECT(shim_find(20) == NULL);
+    EXPECT(conn_lock_fd(20) == NULL);
     EXPECT_INT("another kind", fds_word(20), FDS_OTHER);
     fake.protocol = 0; /* an error */
-    EXPECT(shim_find(21) == NULL);
+    EXPECT(conn_lock_fd(21) == NULL);
     EXPECT_INT("not known", fds_word(21), FDS_UNKNOWN);
     fake.protocol = IPPROTO_TCP; /* ... or NETLINK_XFRM, or that of a raw socket */
     fake.type = SOCK_RAW;
-    EXPECT(shim_find(25) == NULL);
+    EXPECT(conn_lock_fd(25) == NULL);
     EXPECT_INT("not TCP", fds_word(25), FDS_OTHER);
     fake.type = SOCK_STREAM;
-    struct conn *c = shim_find(22);
+    struct conn *c = conn_lock_fd(22);
     ASSERT(c);
     EXPECT(c->policy.unsure && !c->policy.no_more && c->cookie == 77 && c->origin == ORIGIN_FOREIGN);
     conn_unlock(c);
-    EXPECT(shim_find(23) == c); /* the same cookie: a copy */
+    EXPECT(conn_lock_fd(23) == c); /* the same cookie: a copy */
     EXPECT_INT("two numbers", c->refs, 2);
     conn_unlock(c);
     fake.cookie = 78;
     fake.protocol = 262; /* MPTCP */
-    c = shim_find(24);
+    c = conn_lock_fd(24);
     ASSERT(c);
     EXPECT(c->policy.no_more && c->mptcp && c->cookie == 78);
     conn_unlock(c);
-    EXPECT(shim_find(-1) == NULL && shim_find(FDS_LIMIT) == NULL);
+    EXPECT(conn_lock_fd(-1) == NULL && conn_lock_fd(FDS_LIMIT) == NULL);
     EXPECT_INT("depth", self.depth, 0);
 }
 
@@ -554,7 +554,7 @@ Test(shim, a_sweep_before_the_first_use) {
     whole_write(5, "head");
     whole_write(5, "body");
     EXPECT_TEXT("cured", fake_log(), "WRITE(5,head) nodelay(5,1) WRITE(5,body)");
-    conn_unlock(shim_find(6));
+    conn_unlock(conn_lock_fd(6));
     EXPECT_INT("the long path", fds_conn(fds_word(6))->policy.mode, MODE_NODELAY);
 }
 

@@ -111,7 +111,7 @@ Test(shim_life, ports_are_the_servers) {
         fake.local_port = row->local;
         fds_forget(6);
         created_as(row->origin);
-        struct conn *c = shim_find(6);
+        struct conn *c = conn_lock_fd(6);
         ASSERT(c);
         EXPECT_INT(row->name, c->policy.mode, row->included ? MODE_NODELAY : MODE_OFF);
         conn_unlock(c);
@@ -149,7 +149,7 @@ Test(shim_life, writes_that_are_told_apart_are_never_held) {
             shim_option_set(accepted ? 3 : 6, row->level, row->option, &row->value, sizeof(row->value));
             if (accepted)
                 shim_accepted(3, 6);
-            struct conn *c = shim_find(6);
+            struct conn *c = conn_lock_fd(6);
             ASSERT(c);
             EXPECT_INT(row->name, c->policy.never_hold, row->never_hold);
             conn_unlock(c);
@@ -432,7 +432,7 @@ static void call_of_process(void) {
     process_is_replaced(NULL);
     process_is_replaced_by("true");
     process_is_replaced_at(-1, "/bin/true");
-    process_stays(0);
+    exec_failed(0);
     process_filters(false);
     process_filtered(false);
     process_unshares_table();
@@ -578,12 +578,12 @@ Test(shim_life, the_log_goes_to_stderr_alone) {
     EXPECT(is_logged());
     fake.protocol = 0; /* no answer: -EINVAL */
     fds_forget(STDERR_FILENO);
-    EXPECT(!shim_find(STDERR_FILENO));
+    EXPECT(!conn_lock_fd(STDERR_FILENO));
     EXPECT(is_logged());
     fake.protocol = -EBADF;
-    EXPECT(!shim_find(8));
+    EXPECT(!conn_lock_fd(8));
     EXPECT(is_logged());
-    EXPECT(!shim_find(STDERR_FILENO));
+    EXPECT(!conn_lock_fd(STDERR_FILENO));
     EXPECT(!is_logged());
     dup2(before, STDERR_FILENO);
 }

@@ -401,7 +401,7 @@ Test(shim_steps, how_a_connection_is_met) {
         fake.cookie = row->cookie;
         if (row->filter)
             config_switch(MODE_AUTO, true);
-        c = shim_find(row->fd);
+        c = conn_lock_fd(row->fd);
         EXPECT_INT(row->name, c != NULL, row->ours);
         EXPECT_INT(row->name, self.depth, row->ours);
         if (!c)

@@ -336,7 +336,7 @@ Test(shim_write, behind_an_error_the_kernel_answers) {
     for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
         whole_start_in(modes[i]);
         struct conn *c = whole_connected(5);
-        conn_unlock(shim_find(5)); /* its mode is known from now on */
+        conn_unlock(conn_lock_fd(5)); /* its mode is known from now on */
         c->policy.mode = MODE_OFF;
         fake_real.answers[0] = -ECONNRESET;
         EXPECT_INT("it passes, and fails", whole_write(5, "abc"), -1);

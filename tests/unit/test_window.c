@@ -199,7 +199,7 @@ Test(window, a_connection_released_while_on_the_list) {
     ASSERT(starts());
     hold_now();
     ASSERT(conn_lock(c));
-    fds_leave(c, 5);
+    fds_unlink(c, 5);
     fds_release(c);
     struct conn *again = fds_create(6, ORIGIN_SOCKET);
     ASSERT(again == c);

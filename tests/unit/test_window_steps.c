@@ -235,7 +235,7 @@ Test(window_steps, a_look) {
 Test(window_steps, a_look_at_a_place_that_is_free) {
     c->ticking = true;
     ASSERT(conn_lock(c));
-    fds_leave(c, 5);
+    fds_unlink(c, 5);
     fds_release(c);
     c->held_since = 100;
     struct tick now = tick_at(109, 0);

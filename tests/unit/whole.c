@@ -11,7 +11,7 @@
 void whole_start(const char *const *settings) {
     fake_kernel_install();
     config_load((char **)(uintptr_t)settings, "prog");
-    ours(); /* looks up all that is next in line */
+    gate_enter(); /* looks up all that is next in line */
     fake_real_install();
     readable_known.stack_end = 0; /* a test plays the handler in the frame that it has "interrupted" */
     window_now = WINDOW_RUNS;

@@ -67,7 +67,7 @@ bool fds_set_first(int fd, uintptr_t word) {
     return true;
 }
 
-uintptr_t fds_take(int fd) {
+uintptr_t fds_swap_unknown(int fd) {
     if (fds_word(fd) == FDS_UNKNOWN || (unsigned)fd >= FDS_LIMIT)
         return FDS_UNKNOWN;
     return __atomic_exchange_n(&page_of(fd)[(unsigned)fd % FDS_PAGE], FDS_UNKNOWN, __ATOMIC_ACQ_REL);
@@ -118,7 +118,7 @@ void fds_forget(int fd) {
             fds_set(fd, FDS_UNKNOWN);
         return;
     }
-    fds_leave(stale, fd);
+    fds_unlink(stale, fd);
     if (stale->refs == 0)
         fds_release(stale);
     else
@@ -142,7 +142,7 @@ struct conn *fds_create(int fd, enum conn_origin origin) {
     return NULL;
 }
 
-struct conn *fds_meet(int fd, bool *first) {
+struct conn *fds_adopt(int fd, bool *first) {
     struct conn *c = take(fd, ORIGIN_FOREIGN);
     *first = c && fds_set_first(fd, (uintptr_t)c);
     if (!c || *first)
@@ -160,7 +160,7 @@ void fds_share(struct conn *c, int fd) {
     c->other_fd = fd;
 }
 
-void fds_leave(struct conn *c, int fd) {
+void fds_unlink(struct conn *c, int fd) {
     fds_set(fd, FDS_UNKNOWN);
     STORE(&c->refs, c->refs - 1);
     if (c->refs == 0 || c->fd != fd)
@@ -170,7 +170,7 @@ void fds_leave(struct conn *c, int fd) {
         c->fd = n;
 }
 
-void fds_count_anew(struct conn *c) {
+void fds_recount(struct conn *c) {
     uint32_t refs = 0;
     int one = -1;
     for (int n = 0; n < fds_high(); n++)
@@ -183,7 +183,7 @@ void fds_count_anew(struct conn *c) {
     STORE(&c->refs, refs);
 }
 
-void fds_put_back(struct conn *c) {
+void conn_free(struct conn *c) {
     conn_reset(c, -1, ORIGIN_SOCKET);
     STORE(&c->refs, 0);
     if (!spin_lock(&pool_lock))
@@ -194,7 +194,7 @@ void fds_put_back(struct conn *c) {
 }
 
 void fds_release(struct conn *c) {
-    fds_put_back(c);
+    conn_free(c);
     conn_unlock(c);
 }
 

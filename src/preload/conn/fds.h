@@ -8,7 +8,7 @@
  * TCP stream), FDS_NO_SOCKET (not asked yet whether a file), FDS_FILE (regular
  * file: never blocks), or the connection.  Words change only under the
  * connection's lock, or while no other thread can use the descriptor (just
- * created, or about to be closed); then `refs` counts it until fds_count_anew().
+ * created, or about to be closed); then `refs` counts it until fds_recount().
  *
  * The creation of a descriptor resets its state; a close that we could not see
  * leaves a stale word, which the next creation replaces.
@@ -61,7 +61,7 @@ static inline struct conn *fds_lock(int fd) {
 
 /* Locks c, if fd still leads there; during a call fd may have become another socket.  False: not locked, or
  * the lock cannot be had. */
-static inline bool fds_lock_again(struct conn *c, int fd) {
+static inline bool conn_relock_same(struct conn *c, int fd) {
     struct conn *now = fds_lock(fd);
     if (now && now != c)
         conn_unlock(now);
@@ -79,27 +79,27 @@ struct conn *fds_create(int fd, enum conn_origin origin);
 
 /* The connection of a descriptor whose creation we did not see, locked.  It is new (`first`),
  * unless another thread has made it at the same time.  NULL: as above. */
-struct conn *fds_meet(int fd, bool *first);
+struct conn *fds_adopt(int fd, bool *first);
 
 /* The connection that fd leads to gets another descriptor. */
 void fds_share(struct conn *c, int fd);
 
 /* Make a word FDS_UNKNOWN without a lock, for a descriptor that no other thread can use.  Returns the earlier
  * word; its connection, if there is one, must be counted anew. */
-uintptr_t fds_take(int fd);
+uintptr_t fds_swap_unknown(int fd);
 /* Find by their words how many descriptors lead to c, and one of them; c->fd is -1 if there is none.  Lock
  * held. */
-void fds_count_anew(struct conn *c);
+void fds_recount(struct conn *c);
 
 /* fd leads to c no longer.  Lock held.  If c->refs is 0 afterwards, the caller ends the
  * connection. */
-void fds_leave(struct conn *c, int fd);
+void fds_unlink(struct conn *c, int fd);
 
 /* Drop a stale word of fd: its close passed us by.  The lock is not needed. */
 void fds_forget(int fd);
 
 /* Give the connection, to which no descriptor leads, back to the pool.  Lock held. */
-void fds_put_back(struct conn *c);
+void conn_free(struct conn *c);
 /* The same; unlocks. */
 void fds_release(struct conn *c);
 

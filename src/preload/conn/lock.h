@@ -107,7 +107,7 @@ extern INTERNAL const volatile uint8_t *gate;
 bool reentry_has_left(void);
 
 /* True if this call may use our state. */
-static inline bool ours(void) {
+static inline bool gate_enter(void) {
     if (UNLIKELY(self.busy) && !reentry_has_left())
         return false;
     return LIKELY(*LOAD(&gate) == GATE_OPEN) || gate_slow();
@@ -116,7 +116,7 @@ static inline bool ours(void) {
 /* True if this call may set something aside (reentry.h): a handler that has interrupted its thread inside a
  * lock, in a process whose state is repaired, or a call that could not have a lock. */
 static inline bool ours_aside(void) {
-    return self.depth ? !self.vforked && *LOAD(&gate) == GATE_OPEN : ours();
+    return self.depth ? !self.vforked && *LOAD(&gate) == GATE_OPEN : gate_enter();
 }
 
 /* ---- lock --------------------------------------------------------------- */

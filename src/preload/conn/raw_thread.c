@@ -144,8 +144,12 @@ static void *runs_by_libc(void *thread) {
 
 static uint32_t program_makes; /* threads: calls under way */
 
-void raw_thread_program_makes_one(bool makes) {
-    __atomic_fetch_add(&program_makes, makes ? 1 : -1, __ATOMIC_SEQ_CST);
+void pthread_create_begins(void) {
+    __atomic_fetch_add(&program_makes, 1, __ATOMIC_SEQ_CST);
+}
+
+void pthread_create_ends(void) {
+    __atomic_fetch_sub(&program_makes, 1, __ATOMIC_SEQ_CST);
 }
 
 /* The signals from 32 to below SIGRTMIN, which libc reserves: SIGRTMIN is a call, because libcs differ. */

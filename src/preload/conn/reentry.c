@@ -72,7 +72,7 @@ static int other_number(const struct conn *c) {
 }
 
 struct conn *reentry_leaves(int fd, int *other) {
-    struct conn *c = ours_aside() ? fds_conn(fds_take(fd)) : NULL;
+    struct conn *c = ours_aside() ? fds_conn(fds_swap_unknown(fd)) : NULL;
     *other = c ? other_number(c) : -1;
     return c;
 }

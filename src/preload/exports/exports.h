@@ -44,9 +44,9 @@
 #define WITH_ROOM(type, call, failed)                   \
     __extension__({                                     \
         type result = (call);                           \
-        if (UNLIKELY(failed) && process_makes_room()) { \
+        if (UNLIKELY(failed) && window_stop_for_task_limit()) { \
             result = (call);                            \
-            process_goes_on();                          \
+            window_restart();                          \
         }                                               \
         result;                                         \
     })
@@ -124,9 +124,9 @@ void exports_queues(int mode, const void *list, int count);
 #define CREATE(failed, name, ...)                                   \
     {                                                               \
         process_gets_threads();                                     \
-        raw_thread_program_makes_one(true);                         \
+        pthread_create_begins();                         \
         int made = WITH_ROOM(int, REAL(name)(__VA_ARGS__), failed); \
-        raw_thread_program_makes_one(false);                        \
+        pthread_create_ends();                        \
         return made;                                                \
     }
 

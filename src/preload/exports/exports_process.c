@@ -67,9 +67,9 @@ EXPORT int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions,
  * the child before the call. */
 EXPORT int system(const char *command) {
     process_runs_program();
-    process_makes_room();
+    window_stop_for_task_limit();
     int status = REAL(system)(command);
-    process_goes_on();
+    window_restart();
     return status;
 }
 
@@ -78,9 +78,9 @@ EXPORT int wordexp(const char *words, wordexp_t *found, int flags) {
     if (flags & WRDE_NOCMD)
         return REAL(wordexp)(words, found, flags);
     process_runs_program();
-    process_makes_room();
+    window_stop_for_task_limit();
     int error = REAL(wordexp)(words, found, flags);
-    process_goes_on();
+    window_restart();
     return error;
 }
 
@@ -92,13 +92,13 @@ EXPORT int pclose(FILE *stream) FORWARD(hold_end_turn(PUSH_WAIT), pclose, stream
 
 EXPORT int execve(const char *path, char *const argv[], char *const environment[]) {
     process_is_replaced(path);
-    return process_stays(REAL(execve)(path, argv, environment));
+    return exec_failed(REAL(execve)(path, argv, environment));
 }
 
 #define RUN(before, name, ...)                         \
     {                                                  \
         before;                                        \
-        return process_stays(REAL(name)(__VA_ARGS__)); \
+        return exec_failed(REAL(name)(__VA_ARGS__)); \
     }
 
 EXPORT int execv(const char *path, char *const argv[]) RUN(process_is_replaced(path), execv, path, argv)

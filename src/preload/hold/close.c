@@ -82,7 +82,7 @@ void close_ends(struct conn *c, int fd) {
 
 void close_linger_ends(struct conn *c) {
     int fd = c->fd;
-    fds_leave(c, fd);
+    fds_unlink(c, fd);
     STORE(&c->lingering, false);
     if (c->refs > 0) /* a handler has closed one number while the other was made */
         conn_unlock(c);

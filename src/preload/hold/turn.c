@@ -252,7 +252,7 @@ void hold_resume_turn(struct conn *c) {
 /* Returns the connection of the open turn, or NULL.  It is read once, because a signal
  * handler may end the turn between two reads. */
 static struct conn *turn_now(void) {
-    return ours() ? LOAD(&self.turn) : NULL;
+    return gate_enter() ? LOAD(&self.turn) : NULL;
 }
 
 /* The lock of c cannot be had: the turn is over for this thread, and its bytes leave at the unlock. */

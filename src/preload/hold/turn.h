@@ -67,7 +67,7 @@ static inline void hold_end_turn(enum push_cause cause) {
 INLINE bool hold_leaves_turn(struct conn *c) {
     self.frame = stack_pointer();
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    self.depth = 1; /* the caller has asked ours(): this thread is in no section */
+    self.depth = 1; /* the caller has asked gate_enter(): this thread is in no section */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     bool leaves = LOAD(&c->turn_end) == TURN_MAY_LEAVE && self.turn == c && !LOAD_ACQUIRE(&c->held) &&
                   !LOAD_ACQUIRE(&c->buffer) && (LOAD(&c->lock) & 3) == 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The gate: initialisation at the first call, and repair in the child of a fork.  One byte of a page that the
- * kernel wipes at fork tells both; each exported call looks at it (ours, in lock.h).
+ * kernel wipes at fork tells both; each exported call looks at it (gate_enter, in lock.h).
  */
 #include "process.h"
 
@@ -98,7 +98,7 @@ static void leave_preload(char **environment) {
  * a script's own stdio, so it looks at these descriptors at the start. */
 static void look_at_standard_streams(void) {
     for (int fd = 0; fd <= 2; fd++) {
-        struct conn *c = shim_find(fd);
+        struct conn *c = conn_lock_fd(fd);
         if (c)
             conn_unlock(c);
     }

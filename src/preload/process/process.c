@@ -2,7 +2,7 @@
  *
  * What the process does as a whole: it ends, is replaced (exec), has children, changes its rights.
  *
- * Before each of these no byte may be left with us that nobody would send: process_leaves_nothing() pushes
+ * Before each of these no byte may be left with us that nobody would send: flush_all_waiting() pushes
  * all connections.  The window's thread ends before a change of rights and before a fork, as a process
  * with a second task behaves differently (window_bar).  Before a child's program runs, TCP_NODELAY gets
  * the application's value back on the sockets that the child may have (hold_restore).
@@ -71,7 +71,7 @@ static void hand_all_over(bool here) {
 }
 
 void process_runs_program(void) {
-    if (!ours())
+    if (!gate_enter())
         return;
     hand_all_over(false);
     __atomic_add_fetch(&nodelay_epoch, 1, __ATOMIC_RELAXED);
@@ -173,7 +173,7 @@ static void handler_ends_process(void) {
 }
 
 void process_is_replaced(const char *path) {
-    if (!ours()) {
+    if (!gate_enter()) {
         /* If the program does not exist, a handler that interrupted us returns: then change nothing. */
         if (!path || self.depth == 0 || is_executable(path))
             handler_ends_process();
@@ -188,15 +188,15 @@ void process_is_replaced(const char *path) {
         process_reports(true);
 }
 
-int process_stays(int result) {
-    if (ours())
+int exec_failed(int result) {
+    if (gate_enter())
         STORE(&hold_refused, false);
     stats_file_goes_on();
     return result;
 }
 
 void process_ends(void) {
-    if (!ours()) {
+    if (!gate_enter()) {
         handler_ends_process();
         return;
     }
@@ -233,13 +233,13 @@ __attribute__((destructor)) static void destructor(void) {
 
 void process_task_exits(void) {
     process_thread_ends();
-    if (ours())
+    if (gate_enter())
         window_task_exits();
 }
 
 void process_thread_ends(void) {
     reentry_abandon(); /* by a handler that interrupted us */
-    if (ours())
+    if (gate_enter())
         hold_thread_ends();
 }
 
@@ -247,10 +247,10 @@ static enum mode mode_before_filter;
 static bool filtering;
 
 void process_filters(bool strict) {
-    if (!ours() || config()->no_syscalls)
+    if (!gate_enter() || config()->no_syscalls)
         return;
     hold_end_turn(PUSH_PROCESS);
-    process_leaves_nothing();
+    flush_all_waiting();
     mode_before_filter = config()->mode;
     if (strict || clock_is_call())
         STORE(&clock_stopped, clock_now());
@@ -261,7 +261,7 @@ void process_filters(bool strict) {
 }
 
 void process_filtered(bool installed) {
-    if (filtering && !installed && ours()) {
+    if (filtering && !installed && gate_enter()) {
         STORE(&clock_stopped, 0);
         config_switch(mode_before_filter, false);
     }
@@ -292,7 +292,7 @@ void *unstall_vfork_begins(void) {
         self.vforked = true;
         return (void *)(uintptr_t)REAL(vfork);
     }
-    if (!ours())
+    if (!gate_enter())
         return NULL;
     int saved = errno;
     process_runs_program();
@@ -315,7 +315,7 @@ void unstall_vfork_returned(void) {
  * Forks, and tasks that share other resources than a thread does.
  */
 
-void process_leaves_nothing(void) {
+void flush_all_waiting(void) {
     if (!config()->buffers)
         return;
     FDS_EACH(c)
@@ -348,7 +348,7 @@ static void nothing_stays_buffered(void) {
     if (config()->buffers)
         FDS_EACH(c)
             STORE(&c->policy.never_buffer, true);
-    process_leaves_nothing();
+    flush_all_waiting();
 }
 
 /* The connections of this moment are shared from now on (conn_is_shared). */
@@ -361,7 +361,7 @@ static void all_are_shared(void) {
  * that parent and child have the tasks that they would have without us: Python looks at their number.  Until
  * process_forked() none starts, and without one nothing is buffered. */
 uint32_t process_forks(void) {
-    if (!ours())
+    if (!gate_enter())
         return 0;
     hold_end_turn(PUSH_PROCESS);
     all_are_shared();
@@ -373,22 +373,22 @@ uint32_t process_forks(void) {
 
 pid_t process_forked(pid_t result, uint32_t barred) {
     if (result == 0) {
-        ours(); /* the gate repairs the child now */
+        gate_enter(); /* the gate repairs the child now */
     } else if (barred) {
         all_are_shared(); /* those made meanwhile */
         window_unbar(barred);
-        process_goes_on();
+        window_restart();
     }
     return result;
 }
 
-void process_goes_on(void) {
-    if (ours())
+void window_restart(void) {
+    if (gate_enter())
         window_goes_on();
 }
 
-bool process_makes_room(void) {
-    if (!ours() || !LOAD(&window_process))
+bool window_stop_for_task_limit(void) {
+    if (!gate_enter() || !LOAD(&window_process))
         return false;
     hold_end_turn(PUSH_PROCESS);
     sweep(PUSH_PROCESS);
@@ -402,20 +402,20 @@ bool process_makes_room(void) {
  * thread.  If a task shares memory without them, or the table without memory, the connection
  * of a number is no longer known.  Then every call passes through for good, here and in
  * children of fork.  Options are restored, and held bytes are pushed. */
-static void process_steps_aside(void) {
+static void library_off_for_good(void) {
     bool left = false;
-    if (!ours())
+    if (!gate_enter())
         return;
     hold_end_turn(PUSH_PROCESS);
     if (!config()->no_syscalls) {
         config_kill(); /* first: other threads begin no hold after the sweep */
-        process_leaves_nothing();
+        flush_all_waiting();
         sweep(PUSH_PROCESS);
         window_stop();
         left = window_has_left();
     }
     if (left) { /* the kernel had no room: bytes would be lost */
-        process_goes_on();
+        window_restart();
         return;
     }
     gate_shuts_for_good();
@@ -429,7 +429,7 @@ static bool only_passes(void) {
 }
 
 static bool may_ask(void) {
-    return ours() && !only_passes();
+    return gate_enter() && !only_passes();
 }
 
 bool process_may_read(const void *start, size_t bytes) {
@@ -438,8 +438,8 @@ bool process_may_read(const void *start, size_t bytes) {
 
 /* The window's thread has ended. */
 void process_unshares_table(void) {
-    if (ours() && (only_passes() || window_tasks() != 1))
-        process_steps_aside();
+    if (gate_enter() && (only_passes() || window_tasks() != 1))
+        library_off_for_good();
 }
 
 uint32_t process_clones(unsigned long flags) {
@@ -450,7 +450,7 @@ uint32_t process_clones(unsigned long flags) {
     if (thread)
         process_gets_threads();
     else
-        process_steps_aside();
+        library_off_for_good();
     return 0;
 }
 
@@ -502,7 +502,7 @@ static uint32_t end_thread(void) {
 
 uint32_t rights_change(long number, unsigned long first) {
     enum when what = when(number);
-    if (what == other || (what == options && !option_changes(number, first)) || !ours())
+    if (what == other || (what == options && !option_changes(number, first)) || !gate_enter())
         return 0;
     hold_end_turn(PUSH_PROCESS);
     /* Afterwards the directory of the statistics may belong to another user.  A process
@@ -516,12 +516,12 @@ uint32_t rights_change(long number, unsigned long first) {
 }
 
 uint32_t rights_signal(long task) {
-    return window_is_task(task) && ours() ? end_thread() : 0;
+    return window_is_task(task) && gate_enter() ? end_thread() : 0;
 }
 
 void rights_changed(uint32_t barred) {
     if (!barred)
         return;
     window_unbar(barred);
-    process_goes_on();
+    window_restart();
 }

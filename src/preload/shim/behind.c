@@ -330,12 +330,12 @@ static enum bulk begins_aside(int fd, struct call *call) {
 
 enum bulk shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
     *call = (struct call){0};
-    if (!ours())
+    if (!gate_enter())
         return BULK_GOES;
     struct conn *turn = LOAD(&self.turn);
     if (turn && fds_conn(fds_word(fd)) != turn)
         shim_other_write(fd);
-    struct conn *c = shim_find(fd);
+    struct conn *c = conn_lock_fd(fd);
     if (c && UNLIKELY(c->evidence != NULL))
         c = shim_tally(c, fd);
     if (!c)
@@ -482,7 +482,7 @@ static ssize_t pass(struct conn *c, const struct write_request *o) {
 static bool knows_connections(void) {
     if (UNLIKELY(self.vforked))
         return LOAD(&window_process) && raw0(SYS_getpid) == LOAD(&window_process);
-    return self.depth || self.draining || ours();
+    return self.depth || self.draining || gate_enter();
 }
 
 /* True: this is no handler's call on the stack of the section that it has interrupted.  The handler has left,
@@ -525,7 +525,7 @@ ssize_t reentry_write(const struct write_request *o) {
 }
 
 bool reentry_stands_behind_slow(int fd) {
-    bool left = !self.vforked && self.depth && ours();
+    bool left = !self.vforked && self.depth && gate_enter();
     struct conn *c = fds_conn(fds_word(fd));
     bool beneath = !left && (self.depth || self.vforked || self.draining == c);
     return c && beneath && knows_connections() && reentry_may_stand_behind(c);

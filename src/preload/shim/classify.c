@@ -54,7 +54,7 @@ static struct conn *classify(int fd) {
         return NULL;
     }
     bool first;
-    c = fds_meet(fd, &first);
+    c = fds_adopt(fd, &first);
     if (!first)
         return c;
     STORE(&c->cookie, cookie);
@@ -106,7 +106,7 @@ void shim_shares(struct conn *c, int fd) {
     }
 }
 
-struct conn *shim_find(int fd) {
+struct conn *conn_lock_fd(int fd) {
     struct conn *c = fds_lock(fd);
     if (UNLIKELY(!c)) {
         if (fds_word(fd) != FDS_UNKNOWN)
@@ -137,7 +137,7 @@ void shim_nodelay_at_creation(struct conn *c) {
 }
 
 void shim_uring(void) {
-    if (!ours())
+    if (!gate_enter())
         return;
     STORE(&rings_known, true);
     FDS_EACH(c)

@@ -27,7 +27,7 @@
 enum { TYPE_MASK = 0xf };
 
 void shim_socket_made(int fd, int domain, int type, int protocol) {
-    if (fd < 0 || !ours()) {
+    if (fd < 0 || !gate_enter()) {
         reentry_left(fd);
         return;
     }
@@ -48,7 +48,7 @@ void shim_socket_made(int fd, int domain, int type, int protocol) {
 }
 
 void shim_listens(int fd) {
-    if (!ours())
+    if (!gate_enter())
         return;
     shim_tally_outside();
     struct conn *c = fds_lock(fd);
@@ -60,13 +60,13 @@ void shim_listens(int fd) {
 }
 
 void shim_accepted(int listener, int fd) {
-    if (fd < 0 || !ours()) {
+    if (fd < 0 || !gate_enter()) {
         reentry_left(fd);
         return;
     }
     shim_tally_outside();
     rings_before_connection();
-    struct conn *l = shim_find(listener);
+    struct conn *l = conn_lock_fd(listener);
     if (!l) {
         uintptr_t word = fds_word(listener);
         fds_forget(fd);
@@ -100,7 +100,7 @@ void shim_accepted(int listener, int fd) {
 
 struct call shim_connect_begins(int fd) {
     struct call call = {0};
-    if (!ours())
+    if (!gate_enter())
         return call;
     hold_end_turn(PUSH_WAIT);
     if (fds_conn(fds_word(fd)))
@@ -169,7 +169,7 @@ int shim_shuts(int fd, int how) {
     hold_end_turn(PUSH_CLOSE);
     if (how != SHUT_WR && how != SHUT_RDWR)
         return how;
-    c = ours() ? fds_lock(fd) : reentry_lock(fd, &outer);
+    c = gate_enter() ? fds_lock(fd) : reentry_lock(fd, &outer);
     if (!c)
         return shuts_aside(fd, how);
     hold_push(c, PUSH_CLOSE);
@@ -227,7 +227,7 @@ static void close_connection(struct conn *c, int fd) {
         conn_unlock(c);
     if (lingers != CLOSE_ENDS)
         return;
-    fds_leave(c, fd);
+    fds_unlink(c, fd);
     if (c->refs > 0) {
         conn_unlock(c);
         return;
@@ -258,7 +258,7 @@ static void close_beneath(int fd) {
 }
 
 void shim_closing(int fd) {
-    if (UNLIKELY(!ours())) {
+    if (UNLIKELY(!gate_enter())) {
         close_beneath(fd);
         return;
     }
@@ -284,7 +284,7 @@ static bool lingers(int fd) {
     struct conn *c = fds_conn(fds_word(fd));
     if (!c || !LOAD(&c->lingering))
         return false;
-    struct conn *locked = ours() ? fds_lock(fd) : NULL;
+    struct conn *locked = gate_enter() ? fds_lock(fd) : NULL;
     if (!locked)
         return ours_aside() && fds_conn(fds_word(fd)) == c;
     bool lingering = locked->lingering;
@@ -323,7 +323,7 @@ void shim_given(int fd) {
 }
 
 void shim_duplicated(int fd, int copy) {
-    if (copy < 0 || copy == fd || !ours()) {
+    if (copy < 0 || copy == fd || !gate_enter()) {
         if (self.vforked && copy >= 0)
             shim_given(fd);
         if (copy != fd)
@@ -352,7 +352,7 @@ static bool within_limit(int fd) {
 }
 
 void shim_replacing(int fd, int copy) {
-    if (fd == copy || (!ours() && !ours_aside()))
+    if (fd == copy || (!gate_enter() && !ours_aside()))
         return;
     hold_end_turn(PUSH_CLOSE);
     if (fds_word(copy) <= FDS_LAST_TAG || config()->no_syscalls ||
@@ -363,9 +363,9 @@ void shim_replacing(int fd, int copy) {
 /* ---- untracked ------------------------------------------------------------ */
 
 void shim_untrack(int fd) {
-    if (fd < 0 || !ours())
+    if (fd < 0 || !gate_enter())
         return;
-    struct conn *c = shim_find(fd);
+    struct conn *c = conn_lock_fd(fd);
     /* or untracked writes would overtake the held bytes */
     if (!c || (buffer_length(c) && !hold_push_all(c, PUSH_UNTRACKED))) {
         if ((c = fds_conn(fds_word(fd))) != NULL)

@@ -77,9 +77,9 @@ static enum concern concern_of(int level, int name) {
 void shim_option_setting(int fd, int level, int name) {
     restores_before = LOAD(&hold_restores);
     enum concern concern = concern_of(level, name);
-    if (concern == OF_NONE || (concern == OF_ROOM && !config()->buffers) || !ours())
+    if (concern == OF_NONE || (concern == OF_ROOM && !config()->buffers) || !gate_enter())
         return;
-    struct conn *c = concern == OF_HOLDS || concern == OF_ROOM ? shim_find(fd) : fds_lock(fd);
+    struct conn *c = concern == OF_HOLDS || concern == OF_ROOM ? conn_lock_fd(fd) : fds_lock(fd);
     if (!c)
         return;
     hold_push(c, PUSH_APPLICATION);
@@ -151,7 +151,7 @@ void shim_option_set(int fd, int level, int name, const void *value, socklen_t l
     if ((concern == OF_NONE || concern == OF_LATER) && !quickack)
         return;
     length = length < sizeof(int) ? length : sizeof(int);
-    struct conn *c = ours() ? fds_lock(fd) : NULL;
+    struct conn *c = gate_enter() ? fds_lock(fd) : NULL;
     if (!c) {
         set_aside(fd, concern, name, value, length);
         return;
@@ -163,9 +163,9 @@ void shim_option_set(int fd, int level, int name, const void *value, socklen_t l
 /* A placeholder is put back where no list's lock is held beneath. */
 static void count_numbers(struct conn *c) {
     bool in_use = c->refs > 0;
-    fds_count_anew(c);
+    fds_recount(c);
     if (in_use && c->refs == 0 && !self.spinning)
-        fds_put_back(c);
+        conn_free(c);
 }
 
 void conn_missed(struct conn *c, unsigned what) {
@@ -237,7 +237,7 @@ void shim_option_got(int fd, int level, int name, void *value, socklen_t length)
     bool error = level == SOL_SOCKET && name == SO_ERROR;
     if (!nodelay && !error)
         return;
-    struct conn *c = !ours() ? NULL : nodelay ? shim_find(fd) : fds_lock(fd);
+    struct conn *c = !gate_enter() ? NULL : nodelay ? conn_lock_fd(fd) : fds_lock(fd);
     if (!c) {
         got_aside(fd, nodelay, value, length);
         return;

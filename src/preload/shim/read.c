@@ -29,7 +29,7 @@ static bool may_block(int fd) {
     if (word > FDS_LAST_TAG || word == FDS_OTHER || config()->no_syscalls || !hold_could_go_on())
         return true;
     if (word == FDS_UNKNOWN) {
-        struct conn *c = shim_find(fd);
+        struct conn *c = conn_lock_fd(fd);
         if (c)
             conn_unlock(c);
         if (fds_word(fd) != FDS_NO_SOCKET)
@@ -41,7 +41,7 @@ static bool may_block(int fd) {
 }
 
 struct call shim_read_begins(int fd, bool dont_wait) {
-    if (UNLIKELY(!ours()))
+    if (UNLIKELY(!gate_enter()))
         return (struct call){0};
     uintptr_t word = fds_word(fd);
     struct conn *turn = LOAD(&self.turn);
@@ -183,7 +183,7 @@ ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked) {
 }
 
 void shim_other_write(int fd) {
-    if (LIKELY(self.turn == NULL) || !ours())
+    if (LIKELY(self.turn == NULL) || !gate_enter())
         return;
     if (may_block(fd))
         hold_end_turn(PUSH_WRITE);

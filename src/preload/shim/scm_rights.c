@@ -52,11 +52,11 @@ static void leaves(int fd) {
  * asked. */
 static bool may_be_read(const void *start, size_t bytes) {
     return LIKELY(lies_on_stack(start, bytes)) ||
-           (ours() && !config()->no_syscalls && readable_elsewhere(start, bytes));
+           (gate_enter() && !config()->no_syscalls && readable_elsewhere(start, bytes));
 }
 
 static void control_leaves(const struct msghdr *message) {
-    if (message->msg_controllen && ours() && message->msg_control &&
+    if (message->msg_controllen && gate_enter() && message->msg_control &&
         may_be_read(message->msg_control, message->msg_controllen))
         each_passed(message, leaves);
 }
@@ -78,7 +78,7 @@ void shim_messages_leave(const struct mmsghdr *messages, unsigned count) {
 }
 
 void shim_descriptors_left(const struct msghdr *message) {
-    if (message->msg_controllen && ours())
+    if (message->msg_controllen && gate_enter())
         each_passed(message, leaves);
 }
 
@@ -101,12 +101,12 @@ static void arrives(int fd) {
     FDS_EACH(c)
         if (c->passed && !c->cookie && !config()->no_syscalls && kernel->cookie(c->fd, &cookie) == 0)
             STORE(&c->cookie, cookie);
-    struct conn *c = shim_find(fd); /* now, while the passed connection is still known */
+    struct conn *c = conn_lock_fd(fd); /* now, while the passed connection is still known */
     if (c)
         conn_unlock(c);
 }
 
 void shim_descriptors_arrive(const struct msghdr *message) {
     if (message->msg_controllen)
-        each_passed(message, ours() ? arrives : reentry_left);
+        each_passed(message, gate_enter() ? arrives : reentry_left);
 }

@@ -49,7 +49,7 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
                          uintptr_t caller);
 
 /* True: the descriptor is known to be no TCP stream, and no turn is open.  The
- * library then has nothing to do, whatever ours() returns. */
+ * library then has nothing to do, whatever gate_enter() returns. */
 static inline bool shim_passes(int fd) {
     return LIKELY(self.turn == NULL) && fds_word(fd) - 1 < FDS_LAST_TAG;
 }
@@ -201,7 +201,7 @@ void shim_option_got(int fd, int level, int name, void *value, socklen_t length)
 /* Returns the connection of fd, locked.  Classifies an unknown descriptor.
  * NULL: not TCP, or not known (no memory, or no system calls allowed); or its lock cannot be had, and then fd
  * still leads to it. */
-struct conn *shim_find(int fd);
+struct conn *conn_lock_fd(int fd);
 
 /* Brings a connection up to date after a change of filters or configuration, or
  * a fork.  Lock held. */

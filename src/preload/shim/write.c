@@ -2,7 +2,7 @@
  *
  * The road of a write, from the exported name to the kernel: one look-up, one lock, one decision, one send.
  *
- *   1. May this call use our state (ours), and whose descriptor is it?  What is no TCP is forwarded.
+ *   1. May this call use our state (gate_enter), and whose descriptor is it?  What is no TCP is forwarded.
  *   2. Mode off counts, without the lock, and forwards.
  *   3. The connection is locked.  Is anything to be prepared: a fact that is missing or old, statistics, an
  *      error to tell, a thread to start, bytes in a buffer?
@@ -211,7 +211,7 @@ struct conn *shim_tally(struct conn *c, int fd) {
     if (UNLIKELY(tally_pending())) {
         conn_unlock(c);
         shim_tally_catch_up();
-        c = shim_find(fd);
+        c = conn_lock_fd(fd);
     }
     if (c && c->evidence)
         tally_write_begins(c);
@@ -225,7 +225,7 @@ struct conn *shim_tally(struct conn *c, int fd) {
 static void undo(struct conn *c, int fd, const struct policy_action *action, size_t bytes, ssize_t sent,
                  bool held) {
     int saved = errno;
-    bool locked = fds_lock_again(c, fd);
+    bool locked = conn_relock_same(c, fd);
     if (locked || fds_word(fd) == (uintptr_t)c)
         conn_count_bytes(c, (sent > 0 ? (uint64_t)sent : 0) - bytes);
     if (!locked)
@@ -266,7 +266,7 @@ static void note_established(struct call call) {
  * thread had no CPU.  The bytes came after the push, so the kernel holds them all the same. */
 static void hold_after_push(struct conn *c, int fd) {
     int saved = errno;
-    if (!fds_lock_again(c, fd)) {
+    if (!conn_relock_same(c, fd)) {
         if (fds_word(fd) == (uintptr_t)c)
             reentry_set_aside(c, ASIDE_PUSH, 0);
         return;
@@ -475,7 +475,7 @@ static struct conn *relock_after_window_decides(struct conn *c, int fd, const st
     unsigned position = c->policy.position;
     conn_unlock(c);
     window_decide(buffers, position);
-    return shim_find(fd);
+    return conn_lock_fd(fd);
 }
 
 /* Asks for the facts that policy needs.  Returns the connection, locked, or NULL. */
@@ -624,7 +624,7 @@ static ssize_t write_prepared(struct conn *c, const struct write_request *o, boo
 }
 
 ssize_t shim_write(const struct write_request *o) {
-    if (UNLIKELY(!ours()))
+    if (UNLIKELY(!gate_enter()))
         return reentry_write(o);
     uintptr_t word = fds_word(o->fd);
     if (self.turn && fds_conn(word) != self.turn)
@@ -639,7 +639,7 @@ ssize_t shim_write(const struct write_request *o) {
         return reentry_write(o); /* in a handler that has interrupted this thread's drain of it */
     if (config()->buffers && !o->raw)
         pthread_testcancel(); /* the write may be buffered, but stays a cancellation point */
-    struct conn *c = shim_find(o->fd);
+    struct conn *c = conn_lock_fd(o->fd);
     return c ? write_prepared(c, o, false) : reentry_write(o);
 }
 
