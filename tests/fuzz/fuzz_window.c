@@ -15,7 +15,7 @@ static unsigned count;
 
 int window_now = WINDOW_RUNS;
 int window_process;
-uint64_t window_ticks = 1;
+window_tick window_ticks = 1;
 
 void window_decide(bool buffers, unsigned position) {
     (void)buffers;

@@ -788,12 +788,12 @@ Test(hold, a_late_piece_hesitates) {
     for (int late = 0; late < 2; late++) {
         c->policy.position = 2;
         c->policy.hesitated = false;
-        c->held_since = clock_stopped - (late ? 10000000 : 1000);
+        c->habit_ns = clock_stopped - (late ? 10000000 : 1000);
         ASSERT(conn_lock(c));
         hold_learn_piece(c);
         conn_unlock(c);
         EXPECT_INT("hesitated", c->policy.hesitated, late);
-        EXPECT_INT("the next one is measured from here", c->held_since, clock_stopped);
+        EXPECT_INT("the next one is measured from here", c->habit_ns, clock_stopped);
     }
 }
 
@@ -819,7 +819,7 @@ Test(hold, with_a_window_no_habit_is_learned) {
         c->policy.position = 2;
         c->turn_owner = &self;
         self.turn = c;
-        c->held_since = clock_now();
+        c->habit_ns = clock_now();
         window_now = (int)*state;
         hold_end_turn(PUSH_WAIT);
         EXPECT_INT("turns", c->policy.quick_turns, *state == WINDOW_WITHOUT);

@@ -177,12 +177,12 @@ Test(hold_ends, the_age_of_a_hold_without_a_window) {
         c->policy = (struct policy){.mode = (uint8_t)row->mode, .established = true, .quick_turns = HABIT};
         c->endpoint = ENDPOINT;
         uint64_t began = clock_stopped - row->age;
-        c->held_since = began;
+        c->habit_ns = began;
         EXPECT_INT(row->name, hold_check_age(c, false), !row->nodelay_only);
         EXPECT_INT(row->name, c->policy.nodelay_only, row->nodelay_only);
         EXPECT_INT(row->name, endpoint_late[ENDPOINT].nodelay_only, row->nodelay_only);
         EXPECT_INT(row->name, c->policy.window_ends, row->window_ends);
-        EXPECT_INT(row->name, c->held_since, row->begins_anew ? clock_stopped : began);
+        EXPECT_INT(row->name, c->habit_ns, row->begins_anew ? clock_stopped : began);
     }
 }
 
@@ -267,7 +267,7 @@ Test(hold_ends, a_hold_that_was_not_watched) {
     window_watch(c);
     fake.usage.lost++;
     clock_stopped += MS;
-    c->held_since = clock_stopped;
+    c->habit_ns = clock_stopped;
     clock_stopped += 50 * MS;
     EXPECT(!hold_check_age(c, true) && endpoint_late[ENDPOINT].nodelay_only);
 }
@@ -276,7 +276,7 @@ Test(hold_ends, four_that_the_kernel_ended_in_a_row) {
     window_now = WINDOW_WITHOUT;
     c->policy.mode = MODE_CORK;
     for (int i = 1; i <= 4; i++) {
-        c->held_since = clock_stopped - 300 * MS;
+        c->habit_ns = clock_stopped - 300 * MS;
         c->held = true;
         join();
         EXPECT_INT("number", c->policy.nodelay_only, i == 4);
@@ -289,7 +289,7 @@ Test(hold_ends, when_the_age_is_looked_at) {
     window_now = WINDOW_WITHOUT;
     c->policy.mode = MODE_AUTO;
     c->policy.quick_turns = HABIT;
-    c->held_since = clock_stopped - 50 * MS;
+    c->habit_ns = clock_stopped - 50 * MS;
     join();
     ASSERT(conn_lock(c));
     hold_push(c, PUSH_WAIT);

@@ -183,7 +183,7 @@ Test(window, ticks_that_find_no_hold_are_slow) {
     push_now();
     uint64_t begun = 0, first = 0;
     while (!begun || clock_now() - begun < ENOUGH) {
-        STORE(&c->held_since, LOAD(&window_ticks));
+        STORE(&c->held_tick, LOAD(&window_ticks));
         pause_ms(1);
         if (!begun && (LOAD(&window_ticks) >= CALM || off_the_list())) {
             begun = clock_now();

@@ -165,7 +165,7 @@ Test(window_steps, what_needs_nothing) {
         c->lingering = row->lingers;
         if (row->buffered)
             buffered("abc");
-        c->held_since = 100;
+        c->held_tick = 100;
         struct tick now = tick_at(100 + row->age, 0);
         EXPECT_INT(row->name, needs_nothing(c, &now), row->nothing);
         EXPECT_INT(row->name, now.waits, row->waits);
@@ -209,7 +209,7 @@ Test(window_steps, a_look) {
         if (row->buffered)
             buffered("abc");
         conn_unlock(c);
-        c->held_since = 100;
+        c->held_tick = 100;
         if (row->taken)
             c->lock |= 1;
         fake.send_count = 0;
@@ -237,7 +237,7 @@ Test(window_steps, a_look_at_a_place_that_is_free) {
     ASSERT(conn_lock(c));
     fds_unlink(c, 5);
     fds_release(c);
-    c->held_since = 100;
+    c->held_tick = 100;
     struct tick now = tick_at(109, 0);
     EXPECT(check_hold(c, &now) && c->ticking);
     now.number++;
@@ -258,7 +258,7 @@ static void make_list(void) {
         all[i]->policy.established = all[i]->policy.untracked_io = true;
         all[i]->policy.mode = MODE_CORK;
         all[i]->ticking = true;
-        all[i]->held_since = 100;
+        all[i]->held_tick = 100;
         conn_unlock(all[i]);
         all[i]->next_ticking = i ? all[i - 1] : NULL;
     }
@@ -276,7 +276,7 @@ Test(window_steps, who_stays_on_the_list) {
     for (unsigned held = 0; held < 1u << MANY; held++) {
         make_list();
         for (int i = 0; i < MANY; i++)
-            all[i]->held_since = held >> i & 1 ? 105 : 100; /* young, or for too long */
+            all[i]->held_tick = held >> i & 1 ? 105 : 100; /* young, or for too long */
         struct tick now = tick_at(110, 0);
         EXPECT_INT("those on it", members(check_all(all[MANY - 1], &now)), held);
         for (int i = 0; i < MANY; i++)

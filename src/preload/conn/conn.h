@@ -75,6 +75,8 @@ enum conn_aside {
 
 enum conn_origin { ORIGIN_SOCKET, ORIGIN_ACCEPTED, ORIGIN_FOREIGN };
 
+typedef uint64_t window_tick; /* a number of the ticks of the window's thread: no time */
+
 struct conn {
     /* These stay valid when the struct is used again: other threads read them without the lock. */
     uint32_t lock;             /* see lock_free_word() */
@@ -86,8 +88,10 @@ struct conn {
     /* The rest belongs to one connection; conn_reset() clears it. */
     int fd; /* one of the descriptors that lead here */
     uint32_t refs;
-    uint64_t held_since; /* start of the hold or of the buffering: a count of ticks; without
-                          * the window's thread, ns of the coarse clock */
+    union { /* with the window's thread, and without it */
+        window_tick held_tick; /* in which the hold or the buffering began */
+        uint64_t habit_ns;     /* when the hold, or the last write of the turn, began */
+    };
     struct coalesce_buffer *buffer;
     bool held;        /* the kernel holds bytes because of our MSG_MORE */
     bool lingering;   /* closed by the application, buffered bytes still to send */

@@ -70,7 +70,7 @@ struct thread {
     bool joins;         /* inside pthread_join(3) or its like */
     struct {
         const struct conn *of;
-        uint64_t since; /* its held_since */
+        uint64_t since; /* its habit_ns */
         struct kernel_usage used;
     } hold; /* what this thread had used when it began this hold of a watched endpoint */
 };

@@ -9,7 +9,7 @@
 #include "raw.h"
 
 int window_now;
-uint64_t window_ticks = 1;
+window_tick window_ticks = 1;
 struct conn *window_incoming;
 uint32_t window_parked;
 
@@ -30,11 +30,11 @@ bool window_watch_slow(struct conn *c) {
 }
 
 bool window_watch_without(struct conn *c) {
-    STORE(&c->held_since, clock_coarse());
+    STORE(&c->habit_ns, clock_coarse());
     if (UNLIKELY(LOAD(&endpoint_late[c->endpoint].watched)) && c->policy.mode == MODE_AUTO &&
         !config()->no_syscalls) {
         self.hold.of = kernel->usage(&self.hold.used) == 0 ? c : NULL;
-        self.hold.since = c->held_since;
+        self.hold.since = c->habit_ns;
     }
     return c->buffer == NULL;
 }

@@ -39,14 +39,14 @@ static inline bool window_undecided(enum window_state state, const struct policy
                                 : state == WINDOW_WITHOUT && p->mode == MODE_COALESCE;
 }
 
-extern INTERNAL uint64_t window_ticks; /* ticks so far, the present one included */
+extern INTERNAL window_tick window_ticks; /* ticks so far, the present one included */
 
 bool window_watch_slow(struct conn *c);
 bool window_watch_without(struct conn *c);
 
 /* The connection begins to hold, and the thread keeps its window.  Lock held. */
 static inline bool window_watch_by_thread(struct conn *c, enum window_state state) {
-    STORE(&c->held_since, LOAD(&window_ticks));
+    STORE(&c->held_tick, LOAD(&window_ticks));
     /* a thread that is about to end releases all connections of its list, after this lock */
     return LIKELY(state == WINDOW_RUNS) && (LIKELY(c->ticking) || window_watch_slow(c));
 }

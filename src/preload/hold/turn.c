@@ -270,7 +270,7 @@ static void end_turn(struct conn *c, enum push_cause cause) {
     if (c->turn_owner != &self)
         return; /* another thread has continued the message */
     if (policy_learns_habit(p) && window_windowless(window_state()))
-        policy_habit_turn(p, clock_now() - c->held_since);
+        policy_habit_turn(p, clock_now() - c->habit_ns);
     hold_finish_turn(c);
     if (cause == PUSH_WAIT && p->nodelay && !p->app_nodelay)
         c->wait_began = clock_now();
@@ -354,8 +354,8 @@ void hold_learn_piece(struct conn *c) {
     if (!window_windowless(window_state()))
         return;
     uint64_t now = clock_now();
-    policy_habit_piece(&c->policy, now - c->held_since);
-    c->held_since = now;
+    policy_habit_piece(&c->policy, now - c->habit_ns);
+    c->habit_ns = now;
     STORE(&c->turn_end, TURN_ENDS); /* the habit needs the end of the turn, too */
 }
 
@@ -364,7 +364,7 @@ void hold_learn_piece(struct conn *c) {
 static bool was_preempted(const struct conn *c) {
     const struct kernel_usage *then = &self.hold.used;
     struct kernel_usage now;
-    return self.hold.of == c && self.hold.since == c->held_since && !config()->no_syscalls &&
+    return self.hold.of == c && self.hold.since == c->habit_ns && !config()->no_syscalls &&
            kernel->usage(&now) == 0 && now.waits == then->waits && now.lost - then->lost - 1 < MOST_LOST &&
            now.cpu_ns - then->cpu_ns <= HOLD_LATE_NS;
 }
@@ -377,7 +377,7 @@ static bool goes_on_after_late(struct conn *c, bool joined) {
     if (joined && c->endpoint && !LOAD(&endpoint_late[c->endpoint].any)) {
         STORE(&endpoint_late[c->endpoint].watched, true);
         c->policy.quick_turns = 0;
-        c->held_since = clock_coarse(); /* this hold does not count again */
+        c->habit_ns = clock_coarse(); /* this hold does not count again */
     } else {
         if (c->endpoint)
             STORE(&endpoint_late[c->endpoint].nodelay_only, true);
@@ -387,14 +387,14 @@ static bool goes_on_after_late(struct conn *c, bool joined) {
 }
 
 bool hold_check_age_slow(struct conn *c, bool joined) {
-    uint64_t now = clock_coarse(), age = now - c->held_since;
+    uint64_t now = clock_coarse(), age = now - c->habit_ns;
     if (LIKELY(c->policy.mode == MODE_AUTO)) {
         return LIKELY(age <= HOLD_LATE_NS) || age <= clock_coarse_surely(HOLD_LATE_NS) ||
                goes_on_after_late(c, joined);
     } else if (c->policy.mode == MODE_CORK) {
         if (age > KERNEL_ENDS_NS)
             policy_window_ended(&c->policy, true);
-        c->held_since = now;
+        c->habit_ns = now;
     }
     return true;
 }

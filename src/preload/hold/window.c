@@ -99,7 +99,7 @@ static bool window_is_over(uint64_t since, const struct tick *now) {
 static bool needs_nothing(const struct conn *c, struct tick *now) {
     if (LOAD(&c->lingering))
         return false;
-    uint64_t since = LOAD(&c->held_since);
+    uint64_t since = LOAD(&c->held_tick);
     bool waits = LOAD(&c->held) || LOAD(&c->buffer);
     if (window_is_over(since, now))
         return !waits && now->number - since < LINGER_TICKS;
@@ -112,10 +112,10 @@ static bool check_hold(struct conn *c, struct tick *now) {
     if (needs_nothing(c, now) || !conn_trylock(c))
         return true; /* a thread inside the library has the lock, for a short time */
     bool lingers = c->lingering && c->refs > 0, stays = true;
-    uint64_t age = now->number - c->held_since;
+    uint64_t age = now->number - c->held_tick;
     if (c->refs > 0 && (c->held || buffer_length(c) > 0)) {
         now->waits = true;
-        if (window_is_over(c->held_since, now)) {
+        if (window_is_over(c->held_tick, now)) {
             now->expired = true;
             hold_window_ends(c);
         }

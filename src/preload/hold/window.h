@@ -76,7 +76,7 @@ static inline bool window_is_long(void) {
 
 /* The result of a tick. */
 struct tick {
-    uint64_t number;
+    window_tick number;
     uint64_t ns;  /* its time */
     bool waits;   /* some bytes are held: look again after one window */
     bool expired; /* a hold was older than the window */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * A stall of the peer, seen by the receiver: the rest of a message arrives one delayed
- * acknowledgement (gate_enter) after its beginning.  Pure.
+ * acknowledgement (ours) after its beginning.  Pure.
  *
  * A message of the peer is all input between two writes of ours, in any number of reads.
  * docs/design.md, "Evidence", says which of its gaps count.
