@@ -309,6 +309,15 @@ def test_report_of_each_process_of_a_family(tmp_path):
     assert len(read_reports(tmp_path)) == 2
 
 
+def test_off_counts_a_message_whose_answer_another_thread_reads(tmp_path):
+    """Counted when its answer had been read, one write was the first of a message of two."""
+    with AnsweringPeer() as peer:
+        run_client(program("reader_thread", "-DONE_WRITE"), "off", *peer.target, 4000,
+                   UNSTALL_REPORT=report_pattern(tmp_path))
+    (report,) = read_reports(tmp_path)
+    assert (report["writes"], report["messages"], report["bursts"]) == (4000, 4000, 0)
+
+
 @pytest.mark.parametrize("mode", ["off", "auto"])
 def test_report_as_text_on_stderr(mode):
     done = end("return", mode, UNSTALL_REPORT="stderr")

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "cookies.h"
 #include "fds.h"
 #include "buffered.h"
 #include "unit.h"
@@ -124,13 +125,13 @@ Test(fds, creation) {
 Test(fds, creation_over_a_stale_word) {
     struct conn *stale = created(5);
     stale->policy.bursty = true;
-    STORE(&stale->cookie, 99);
+    cookies_note(stale, 99);
     stale->counts.writes = 7;
     struct conn *c = created(5);
     EXPECT(!c->policy.bursty && c->cookie == 0 && c->counts.writes == 0);
     EXPECT_INT("one connection", in_use(), 1);
     EXPECT(fds_conn(fds_word(5)) == c);
-    EXPECT(fds_find_cookie(99, &missed) == NULL);
+    EXPECT(cookies_find(99, &missed) == NULL);
 }
 
 Test(fds, creation_over_a_stale_copy_leaves_the_others) {
@@ -269,35 +270,31 @@ Test(fds, release_gives_the_buffered_buffer_back) {
 
 /* ---- cookies ------------------------------------------------------------------- */
 
-static void note(struct conn *c, uint64_t cookie) {
-    STORE(&c->cookie, cookie);
-}
-
-/* Many at once, and then many generations of a few. */
+/* As many as make the table grow, and then many generations of a few. */
 Test(fds, by_cookie) {
     enum { MANY = 5000, GENERATIONS = 3000 };
     for (int fd = 3; fd < MANY; fd++)
-        note(created(fd), (uint64_t)fd * 1000);
+        cookies_note(created(fd), (uint64_t)fd * 1000);
     for (int fd = 3; fd < MANY; fd++) {
-        struct conn *c = fds_find_cookie((uint64_t)fd * 1000, &missed);
+        struct conn *c = cookies_find((uint64_t)fd * 1000, &missed);
         ASSERT(c);
         EXPECT_INT("locked", self.depth, 1);
         EXPECT_INT("fd", c->fd, fd);
         conn_unlock(c);
     }
-    EXPECT(fds_find_cookie(1, &missed) == NULL);
+    EXPECT(cookies_find(1, &missed) == NULL);
     for (int fd = 10; fd < MANY; fd++)
         close_last(fds_conn(fds_word(fd)), fd);
-    cr_expect(fds_find_cookie(11000, &missed) == NULL, "closed");
+    cr_expect(cookies_find(11000, &missed) == NULL, "closed");
     for (int i = 0; i < GENERATIONS; i++) {
-        note(created(10), UINT64_C(1) << 40 | (uint64_t)i);
-        struct conn *c = fds_find_cookie(UINT64_C(1) << 40 | (uint64_t)i, &missed);
+        cookies_note(created(10), UINT64_C(1) << 40 | (uint64_t)i);
+        struct conn *c = cookies_find(UINT64_C(1) << 40 | (uint64_t)i, &missed);
         ASSERT(c);
         fds_unlink(c, 10);
         fds_release(c);
     }
     for (int fd = 3; fd < 10; fd++) {
-        struct conn *c = fds_find_cookie((uint64_t)fd * 1000, &missed);
+        struct conn *c = cookies_find((uint64_t)fd * 1000, &missed);
         ASSERT(c && c->fd == fd);
         conn_unlock(c);
     }

@@ -198,24 +198,6 @@ void fds_release(struct conn *c) {
     conn_unlock(c);
 }
 
-/* A walk of the pool: it reads one word of each connection, and only for a socket that was made unseen. */
-struct conn *fds_find_cookie(uint64_t cookie, bool *missed) {
-    struct fds_walk walk = {.looks = true};
-    *missed = false;
-    while (fds_next(&walk)) {
-        struct conn *c = walk.c;
-        if (LOAD(&c->cookie) != cookie)
-            continue;
-        *missed = !conn_lock(c);
-        if (*missed)
-            return NULL;
-        if (c->refs > 0 && c->cookie == cookie)
-            return c;
-        conn_unlock(c);
-    }
-    return NULL;
-}
-
 bool fds_next(struct fds_walk *w) {
     if (w->c && !w->looks)
         conn_unlock(w->c);

@@ -129,10 +129,6 @@ struct fds_walk {
 
 bool fds_next(struct fds_walk *w);
 
-/* The connection in use with this cookie (SO_COOKIE), locked, or NULL.  A descriptor whose creation we did
- * not see may lead to a known one.  `*missed`: there may be one, but its lock cannot be had. */
-struct conn *fds_find_cookie(uint64_t cookie, bool *missed);
-
 /* True if there ever was a connection. */
 bool fds_any(void);
 

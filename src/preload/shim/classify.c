@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "cookies.h"
 #include "fds.h"
 #include "kernel.h"
 #include "log.h"
@@ -42,7 +43,7 @@ static struct conn *classify(int fd) {
     struct conn *c = NULL;
     bool missed = false;
     if (kernel->cookie(fd, &cookie) == 0 && cookie)
-        c = fds_find_cookie(cookie, &missed);
+        c = cookies_find(cookie, &missed);
     if (missed)
         return NULL; /* it stays unknown until the next call */
     if (c) {
@@ -57,7 +58,7 @@ static struct conn *classify(int fd) {
     c = fds_adopt(fd, &first);
     if (!first)
         return c;
-    STORE(&c->cookie, cookie);
+    cookies_note(c, cookie);
     c->policy.unsure = true;
     c->policy.untracked_io = hold_is_stdio(fd);
     c->policy.no_more = c->mptcp = protocol == IPPROTO_MPTCP;

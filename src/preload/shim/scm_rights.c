@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "cookies.h"
 #include "fds.h"
 #include "kernel.h"
 #include "readable.h"
@@ -100,7 +101,7 @@ static void arrives(int fd) {
         return;
     FDS_EACH(c)
         if (c->passed && !c->cookie && !config()->no_syscalls && kernel->cookie(c->fd, &cookie) == 0)
-            STORE(&c->cookie, cookie);
+            cookies_note(c, cookie);
     struct conn *c = conn_lock_fd(fd); /* now, while the passed connection is still known */
     if (c)
         conn_unlock(c);

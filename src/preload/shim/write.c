@@ -3,7 +3,7 @@
  * The road of a write, from the exported name to the kernel: one look-up, one lock, one decision, one send.
  *
  *   1. May this call use our state (gate_enter), and whose descriptor is it?  What is no TCP is forwarded.
- *   2. Mode off counts, without the lock, and forwards.
+ *   2. Mode off forwards and counts, without the lock.
  *   3. The connection is locked.  Is anything to be prepared: a fact that is missing or old, statistics, an
  *      error to tell, a thread to start, bytes in a buffer?
  *   4. The write joins the turn of its thread, and policy decides: send it now, hold it, or buffer it.
@@ -12,8 +12,9 @@
  *   6. The kernel took less: the counts are corrected: undo().
  *
  * shim_write_fast() is all of it for one buffer by libc's own name on a connection that needs no preparation.
- * Whatever is unusual goes on in shim_write(), before step 3, or in write_prepared(), after it; all three end
- * in act().  Three kinds of write leave the road, each with its reason:
+ * Whatever is unusual goes on in shim_write(), before step 3, or in write_prepared(), after it: all three act
+ * by act(), but for one more write behind the buffered ones of its turn (buffers_on).  Three kinds of write
+ * leave the road, each with its reason:
  *
  *   - send_then_account(): nothing is to be done before the call, or the caller's vector may not be looked
  *     at.  The kernel checks the pointers first, and the size is known only after the call;
@@ -32,6 +33,7 @@
 #include "coalesce_buffer.h"
 #include "evidence.h"
 #include "fds.h"
+#include "cookies.h"
 #include "kernel.h"
 #include "readable.h"
 #include "real.h"
@@ -183,22 +185,34 @@ void shim_account(struct conn *c, const struct policy_action *action, size_t byt
         tally_written(c, action);
 }
 
-/* Mode off: the kernel has taken `bytes`.  Without the lock: other threads may count at the same time, and a
- * message or a burst may then be counted wrongly, but no byte and no write. */
-INLINE void count_in_off(struct conn *c, const struct config *now, size_t bytes) {
+/* Mode off counts without the lock: other threads may count at the same time, and a message or a burst may
+ * then be counted wrongly, but no byte and no write that has returned. */
+struct counted {
+    uint32_t reads, open; /* before the call: reads of the connection, bytes of the message */
+    uint16_t small;       /* ... and small writes of the message */
+};
+
+INLINE struct counted count_begins(const struct conn *c) {
+    return (struct counted){LOAD(&c->counts.reads), LOAD(&c->policy.message_bytes),
+                            LOAD(&c->policy.small_writes)};
+}
+
+/* The kernel has taken `sent` bytes of `asked`.  If another thread has read the answer meanwhile, the message
+ * is over. */
+INLINE void count_ends(struct conn *c, struct counted before, const struct config *now, size_t asked,
+                       size_t sent) {
     struct policy *p = &c->policy;
-    uint32_t open = LOAD(&p->message_bytes), room = UINT32_MAX - open;
-    STORE(&p->message_bytes, open + (bytes < room ? (uint32_t)bytes : room));
-    conn_count_bytes(c, bytes);
+    const bool small = is_small_write(p, now->small, asked);
     __atomic_fetch_add(&c->counts.writes, 1, __ATOMIC_RELAXED);
-    if (open == 0)
+    if (before.open == 0)
         __atomic_fetch_add(&c->counts.messages, 1, __ATOMIC_RELAXED);
-    if (is_small_write(p, now->small, bytes)) {
-        uint16_t small = LOAD(&p->small_writes);
-        STORE(&p->small_writes, (uint16_t)(small + (small != UINT16_MAX)));
-        if (small == 1)
-            __atomic_fetch_add(&c->counts.bursts, 1, __ATOMIC_RELAXED);
-    }
+    if (small && before.small == 1)
+        __atomic_fetch_add(&c->counts.bursts, 1, __ATOMIC_RELAXED);
+    if (UNLIKELY(LOAD(&c->counts.reads) != before.reads))
+        return;
+    STORE(&p->message_bytes, sent < UINT32_MAX - before.open ? before.open + (uint32_t)sent : UINT32_MAX);
+    if (small)
+        STORE(&p->small_writes, (uint16_t)(before.small + (before.small != UINT16_MAX)));
 }
 
 void shim_tally_catch_up(void) {
@@ -307,15 +321,24 @@ COLD ssize_t fell_short(struct conn *c, struct write_args w, const struct write_
 
 /* ---- the send ---------------------------------------------------------------- */
 
-/* Mode off. */
+/* Mode off.  The bytes of one buffer are counted before the call, so that the kernel never has more than were
+ * counted; a caller's vector is not followed before it. */
 INLINE ssize_t forward_and_count(struct conn *c, const struct write_args *w,
                                  const struct write_request *other) {
     const struct call call = {c, LOAD_ACQUIRE(&c->generation)};
+    const struct counted before = count_begins(c);
+    const size_t counted = other ? 0 : w->bytes;
+    if (!other)
+        conn_count_bytes(c, counted);
     ssize_t sent = forward(w, other);
+    if (UNLIKELY(call_seems_stale(call)))
+        return sent;
+    if (other || UNLIKELY(sent != (ssize_t)counted))
+        conn_count_bytes(c, (sent > 0 ? (uint64_t)sent : 0) - counted);
     if (UNLIKELY(sent < 0))
         note_not_sent(call, errno);
-    else if (LIKELY(sent > 0) && !call_seems_stale(call))
-        count_in_off(c, config(), (size_t)sent);
+    else if (LIKELY(sent > 0) && LIKELY(LOAD(&c->policy.mode) == MODE_OFF)) /* still */
+        count_ends(c, before, config(), other ? (size_t)sent : w->bytes, (size_t)sent);
     return sent;
 }
 
@@ -363,7 +386,7 @@ INLINE ssize_t send_now(struct conn *c, const struct write_args *w, const struct
         self.releasing = NULL;
     if (UNLIKELY(sent != (ssize_t)w->bytes))
         sent = fell_short(c, *w, other, action, sent, was_held);
-    if (UNLIKELY(!established) && sent > 0)
+    if (UNLIKELY(!established) && sent > 0 && fds_word(w->fd) == (uintptr_t)c)
         note_established(call);
     return sent;
 }
@@ -434,7 +457,7 @@ static bool fd_still_leads_to(struct conn *c, int fd, const struct policy_action
     uint64_t cookie;
     if (!c->cookie && !gone) {
         if (kernel->cookie(fd, &cookie) == 0)
-            STORE(&c->cookie, cookie);
+            cookies_note(c, cookie);
     } else if (UNLIKELY(gone || !buffer_is_at(c, fd))) {
         policy_unsent(&c->policy, action, bytes);
         STORE(&c->turn_owner, NULL);

@@ -2,7 +2,8 @@
  *
  * Another thread reads, and is blocked in recv already when the writes come (tiny_http in Rust is made so).
  * The writer waits for it in a futex: made by an inline system call, which no library sees; with
- * BY_SYSCALL by syscall(2); with BY_CONDITION within pthread_cond_wait.
+ * BY_SYSCALL by syscall(2); with BY_CONDITION within pthread_cond_wait.  With ONE_WRITE each message is one
+ * write.
  */
 #include "client.h"
 #include <linux/futex.h>
@@ -61,8 +62,12 @@ static void *read_replies(void *socket)
 static void exchange(int fd)
 {
     int before = replies;
+#ifdef ONE_WRITE
+    CHECK(write(fd, message, HEADER + BODY) == HEADER + BODY);
+#else
     CHECK(write(fd, message, HEADER) == HEADER);
     CHECK(write(fd, message + HEADER, BODY) == BODY);
+#endif
     wait_for_more_than(before);
 }
 
