@@ -131,7 +131,7 @@ static inline void hold_open_turn(struct conn *c) {
 
 /* A write joins the turn of this thread on c; opens the turn if necessary.  Lock
  * held. */
-static inline void hold_join_turn(struct conn *c) {
+INLINE void hold_join_turn(struct conn *c) {
     struct policy *p = &c->policy;
     if (UNLIKELY(c->held))
         hold_check_age(c, true);

@@ -404,7 +404,7 @@ COLD ssize_t prepare_and_send(struct conn *c, struct write_args w, const struct 
     return sent;
 }
 
-static void put_into_buffer(struct conn *c, const struct iovec *iov, size_t parts) {
+INLINE void put_into_buffer(struct conn *c, const struct iovec *iov, size_t parts) {
     bool first = !c->buffer;
     buffer_put(c, iov, parts);
     if (first && UNLIKELY(!window_watch(c)))
@@ -678,6 +678,12 @@ COLD ssize_t go_on_prepared(struct conn *c, struct write_args w, bool joined) {
     return write_prepared(c, &o, joined);
 }
 
+/* Apart, so that the compiler has more registers for the others. */
+NOINLINE ssize_t one_in_off(struct conn *c, int fd, const void *buffer, size_t bytes, int flags,
+                            enum out_form form) {
+    return forward_and_count(c, &(struct write_args){fd, flags, buffer, bytes, form, 0}, NULL);
+}
+
 /* True: no fact is missing or old, there is no pending error, and the mode cures. */
 INLINE bool facts_are_current(const struct conn *c, const struct config *now) {
     return c->epoch == now->epoch && c->nodelay_checked == LOAD(&nodelay_epoch) &&
@@ -738,7 +744,7 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
         return go_on_unusual(w);
     const struct config *now = config();
     if (UNLIKELY(LOAD(&c->policy.mode) == MODE_OFF) && shim_only_counts(c, now))
-        return forward_and_count(c, &w, NULL);
+        return one_in_off(c, fd, buffer, bytes, flags, form);
     if (now->buffers)
         pthread_testcancel(); /* the write may be buffered, but stays a cancellation point */
     if (UNLIKELY(!conn_lock(c)))
