@@ -16,7 +16,8 @@ from harness import SOURCE_ROOT, skip
 pytestmark = pytest.mark.no_library
 
 COMMANDS = ["arch", "attach-cost", "attach-stress", "setup", "test", "demo", "docs", "foreign-suites", "fuzz",
-            "gallery", "experiments", "mutate", "package", "pictures", "releases", "sanitize", "soak", "tidy"]
+            "gallery", "experiments", "house", "mutate", "package", "pictures", "releases", "sanitize",
+            "soak", "tidy"]
 SHELL = sorted([SOURCE_ROOT / "scripts" / name for name in COMMANDS] + [SOURCE_ROOT / ".ci/run"] +
                list((SOURCE_ROOT / "scripts").rglob("*.sh")))
 SOURCES = sorted(path for folder in ("src", "tests", "scripts", "docs", ".ci")
@@ -51,7 +52,7 @@ def test_an_unknown_option_is_refused(command):
     assert "--no-such-option" in done.stderr
 
 
-@pytest.mark.parametrize("command, word", [("sanitize", "memory"), ("fuzz", "everything")])
+@pytest.mark.parametrize("command, word", [("sanitize", "memory"), ("fuzz", "everything"), ("house", "none")])
 def test_an_unknown_name_is_refused(command, word):
     done = run(command, word)
     assert done.returncode == 1 and word in done.stderr
