@@ -83,8 +83,7 @@ void scan_report_json(FILE *out, const struct scan_report *report) {
     const struct scan_result *r = report->result;
     double seconds = (double)(r->ended_ns - r->began_ns) / 1e9;
     struct json j = json_begin(out);
-    json_object(&j, NULL);
-    json_string(&j, "unstall", UNSTALL_VERSION);
+    json_document(&j, "scan");
     json_string(&j, "scope", report->scope);
     json_string(&j, "source", scan_kind_name(r->kind));
     json_string(&j, "not_exact", report->not_exact);

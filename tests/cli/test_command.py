@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """The command explains itself in one form, and refuses unknown words."""
 
+import json
 import re
 import shlex
 import subprocess
 
 import pytest
 
-from harness import BUILD_ROOT, CC, LIB, SOURCE_ROOT, bare_env, run, unstall
+from harness import BUILD_ROOT, CC, LIB, SOURCE_ROOT, bare_env, filled_manual, run, unstall
+from stats_files import make_stats_file
 
 
 def verbs():
@@ -43,6 +45,21 @@ def test_each_verb_explains_itself_in_the_same_form(verb):
     assert summary[0].isupper()
     assert done.stderr == ""
     assert unstall("help", verb).stdout == done.stdout
+
+
+@pytest.mark.parametrize("form, words", [
+    ("report", ["report", "FILE"]), ("report-folder", ["report", "FOLDER"]), ("status", ["status"]),
+    ("doctor", ["doctor", "/bin/true"]), ("explain", ["explain", "/etc/hostname"]),
+    ("scan", ["scan", "--time", "1"])])
+def test_json_names_its_form_and_the_version_of_it(form, words, tmp_path):
+    """Nothing in it told a scan from a report (observe --json has both), nor a newer form from this one."""
+    places = {"FILE": make_stats_file(tmp_path / "1.unstall"), "FOLDER": tmp_path}
+    verb, *rest = [str(places.get(word, word)) for word in words]
+    told = json.loads(unstall(verb, "--json", *rest).stdout)
+    told, = told if isinstance(told, list) else [told]
+    assert list(told)[:3] == ["unstall", "format", "version"]
+    assert (told["format"], told["version"]) == (f"unstall-{form}", 1)
+    assert f"_unstall-{form}_" in filled_manual("unstall.1").replace("\\", "")
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -57,6 +57,24 @@ def test_the_report_can_go_to_a_file(authors, runtime, tmp_path):
     assert row["exchanges"] == 10 and 5 <= row["stalls_proved"] <= 10
 
 
+def test_json_has_standard_output_to_itself(authors, runtime):
+    """It went to standard error, between what the program wrote there, so that nothing could read it."""
+    with AnsweringPeer() as peer:
+        for words in ["--json"], ["--json", "--report", "-"]:
+            done = unstall("observe", *words, "--", authors, *peer.target, "10",
+                           env=bare_env(XDG_RUNTIME_DIR=runtime))
+            assert json.loads(done.stdout)["verdict"]["kind"] == "stalls"
+            assert (done.returncode, done.stderr) == (0, "done\n")
+        page = unstall("observe", "--html", "-", "--", authors, *peer.target, "10",
+                       env=bare_env(XDG_RUNTIME_DIR=runtime))
+        assert page.stdout.startswith("<!DOCTYPE html>") and page.stderr == "done\n"
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            lost = subprocess.run([COMMAND, "observe", "--json", "--", authors, *peer.target, "10"],
+                                  env=bare_env(XDG_RUNTIME_DIR=runtime), stdout=full, stderr=subprocess.PIPE,
+                                  check=False, text=True)
+    assert lost.stderr == "done\nunstall observe: standard output: No space left on device\n"
+
+
 def test_the_report_appears_whole(authors, runtime, tmp_path):
     """It was written in place: a reader of the earlier one saw it cut and filled again.  And where it could
     not be written, that was told after the program had run."""
@@ -247,7 +265,7 @@ def test_a_running_process_is_watched_for_what_comes():
             process.kill()
             process.wait()
             process.stdout.close()
-    told = json.loads(done.stderr)
+    told = json.loads(done.stdout)
 
     def seen(report, name):
         return next(row for row in report["rows"] if row["role"] == "destination")[name]
@@ -291,12 +309,12 @@ def test_a_running_process_without_statistics_is_watched_through_the_kernel(auth
         def attempt():
             done = unstall("observe", str(process.pid), "--time", "1", "--report", tmp_path / "report",
                            check=True)
-            as_json = unstall("observe", str(process.pid), "--time", "1", "--json", check=True).stderr
+            as_json = unstall("observe", str(process.pid), "--time", "1", "--json", check=True).stdout
             told = (tmp_path / "report").read_text(encoding="utf-8")
             assert done.stderr == (f"unstall observe: process {process.pid} keeps no statistics: it is "
                                    "watched through the kernel\n")
-            report = json.loads(as_json.split("\n", 1)[1])
-            assert report["scope"] == f"process {process.pid}"
+            report = json.loads(as_json)
+            assert (report["format"], report["scope"]) == ("unstall-scan", f"process {process.pid}")
             assert report["rows"] and report["rows"][0]["stalls"] > 0
             assert re.match(rf"Process {process.pid} lost (about )?\d.* in \d+ stalls of \d+(\.\d)? ms each",
                             told)

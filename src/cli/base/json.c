@@ -95,6 +95,15 @@ void json_end(struct json *j) {
     j->filled = false;
 }
 
+void json_document(struct json *j, const char *form) {
+    char format[32];
+    snprintf(format, sizeof(format), "unstall-%s", form);
+    json_object(j, NULL);
+    json_string(j, "unstall", UNSTALL_VERSION);
+    json_string(j, "format", format);
+    json_unsigned(j, "version", 1);
+}
+
 void json_object(struct json *j, const char *key) {
     opened(j, key, '{');
 }

@@ -97,7 +97,7 @@ static void texts(struct json *j, const char *name, const char list[][ADVICE_ROO
 
 void diagnosis_json(FILE *out, const struct diagnosis *d) {
     struct json j = json_begin(out);
-    json_object(&j, NULL);
+    json_document(&j, "doctor");
     json_string(&j, "target", d->target);
     json_bool(&j, "works", d->works);
     json_string(&j, "verdict", diagnosis_verdict(d));

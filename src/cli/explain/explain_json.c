@@ -71,7 +71,7 @@ void explain_json(struct json *j, const char *name, const struct findings *f) {
     char sentence[2 * NOTE_TEXT];
     int64_t total;
     findings_sentence(f, sentence, sizeof(sentence));
-    json_object(j, NULL);
+    json_document(j, "explain");
     json_string(j, "file", name);
     json_string(j, "kind", f->source == SOURCE_CAPTURE ? "capture" : "strace");
     json_string(j, "verdict", verdict_of(f));

@@ -173,6 +173,8 @@ static pid_t spawn(struct launch *l) {
     if (child == 0) {
         signal(SIGCHLD, children);
         sigprocmask(SIG_SETMASK, &l->mask, NULL);
+        if (l->to_stderr)
+            dup2(STDERR_FILENO, STDOUT_FILENO);
         int error = exec_program(l);
         (void)!write(ends[1], &error, sizeof(error));
         _exit(EXIT_OWN);

@@ -191,8 +191,7 @@ static void json_verdict(struct json *j, const struct report *r) {
 
 void report_json(FILE *out, const struct report *r) {
     struct json j = json_begin(out);
-    json_object(&j, NULL);
-    json_string(&j, "unstall", UNSTALL_VERSION);
+    json_document(&j, r->files->folder ? "report-folder" : "report");
     json_verdict(&j, r);
     who_json(&j, r->who);
     if (!r->files->folder) {

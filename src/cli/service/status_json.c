@@ -12,7 +12,7 @@ static bool known; /* the array "running" is open */
 
 static void begin(void) {
     j = json_begin(stdout);
-    json_object(&j, NULL);
+    json_document(&j, "status");
     json_array(&j, "units");
 }
 

@@ -24,7 +24,7 @@
 #include "verbs.h"
 
 struct options {
-    const char *report; /* a file, or NULL: stderr */
+    const char *report; /* a file; "stderr"; "-": standard output */
     long seconds;       /* 0: until it ends */
     const char *page; /* of HTML, or NULL */
     bool json, who;
@@ -35,18 +35,22 @@ struct options {
 /* 0, or EXIT_OWN and a complaint. */
 static int report_begin(const struct options *o, struct page_file *file) {
     *file = (struct page_file){.out = stderr};
-    return o->report && strcmp(o->report, "stderr") != 0 ? page_file_open(file, "--report", o->report) : 0;
+    return strcmp(o->report, "stderr") != 0 ? page_file_open(file, "--report", o->report) : 0;
 }
 
 static int report_end(struct page_file *file, bool keep) {
+    if (file->out == stdout)
+        return finish_output();
     if (file->out != stderr)
         return page_file_close(file, keep);
     return fflush(stderr) != 0 || ferror(stderr) ? complain("stderr: %s", strerror(errno)) : 0;
 }
 
 static int write_report(const struct options *o, const struct report *about) {
-    if (o->page)
-        return report_page(o->page, about);
+    if (o->page) {
+        int unwritten = report_page(o->page, about);
+        return unwritten ? unwritten : finish_output();
+    }
     struct page_file file;
     int failed = report_begin(o, &file);
     if (failed)
@@ -83,6 +87,7 @@ static void report_folder(const struct options *o, const char *folder, char *con
 static int observe_program(const struct options *o, struct launch *l) {
     char folder[PATH_MAX];
     launch_hold_signals(l);
+    l->to_stderr = strcmp(o->page ? o->page : o->report, "-") == 0;
     int failed = observe_folder_make(folder, sizeof(folder));
     if (failed)
         return failed;
@@ -264,15 +269,18 @@ static bool own_option(struct options *o, struct args *a) {
     return false;
 }
 
-/* EXIT_OWN, and a complaint, if two options cannot be together, or the page could not be written. */
-static int excluded(const struct options *o) {
+/* EXIT_OWN, and a complaint, if two options cannot be together, or the page could not be written.  Settles
+ * where the report goes. */
+static int excluded(struct options *o) {
     if (o->page && o->json)
         return complain("--json and --html: choose one of them");
     if (o->page && o->report)
         return complain("--report and --html: choose one of them");
-    if (o->report && strcmp(o->report, "stderr") != 0)
-        return page_file_try("--report", o->report);
-    return o->page ? page_file_try("--html", o->page) : 0;
+    if (!o->report)
+        o->report = o->json ? "-" : "stderr";
+    if (o->page)
+        return page_file_try("--html", o->page);
+    return strcmp(o->report, "stderr") != 0 ? page_file_try("--report", o->report) : 0;
 }
 
 static int run(int argc, char **argv) {
@@ -306,13 +314,14 @@ const struct verb verb_observe = {
     .summary = "Run a program, or watch a running one, and tell what stalls in it",
     .usage = "[OPTION]... PID | [--] PROGRAM [ARGUMENT]...",
     .help = "  --time SECONDS    end the program by SIGTERM then; watch a PID that long\n"
-            "  --report FILE     the report goes there and not to stderr\n"
+            "  --report FILE     the report goes there (\"-\": standard output), not to stderr\n"
             "  --html FILE       the report as a page with pictures (\"-\": standard output)\n"
-            "  --json            the report for programs, as of unstall report --json\n"
+            "  --json            the report for programs, to standard output or --report\n"
             "  --who             name the lines of Python, Java or Ruby: stops the thread at\n"
             "                    a few of its writes, while py-spy, jcmd or rbspy looks at it\n"
             "\n"
-            "Nothing is changed in the program, and the exit code is its own. The statistics\n"
+            "Nothing is changed in the program, and the exit code is its own. Its standard\n"
+            "output goes to stderr where a report has standard output. The statistics\n"
             "are kept in memory (/dev/shm or $XDG_RUNTIME_DIR) and removed at the end.\n"
             "Ctrl-C ends the watching of a PID. If it was not started with --stats, its\n"
             "report is that of unstall scan --pid.\n"

@@ -35,7 +35,7 @@ static const char *const outcomes[] = {"taken", "waits", "ended", "asked"};
 static void print_json(struct json *j, const struct reader_file *s, const char *program,
                        const struct stats_header *now, unsigned outcome, unsigned arms,
                        bool killed) {
-    json_object(j, NULL);
+    json_document(j, "set");
     json_unsigned(j, "pid", s->header.pid);
     json_string(j, "program", program);
     json_string(j, "stats_file", s->path);
