@@ -114,6 +114,8 @@ def test_time_before_the_first_write_is_told(runtime):
         assert found, text
         before, connected = [float(found[at]) * (1 if found[at + 1] == "ms" else 1000) for at in (1, 3)]
         assert 200 <= connected <= before, text
+        ran = re.search(r"ended after ([\d.]+) (m?s)", text)  # it began later: at the first call on a socket
+        assert before <= float(ran[1]) * (1 if ran[2] == "ms" else 1000), text
         assert "No stall: 5 exchanges" in text
     patiently(attempt)  # a busy machine may stop it between connect and write: then more is said
 
@@ -158,9 +160,20 @@ def test_after_the_time_the_program_is_asked_to_end(authors, runtime):
     with AnsweringPeer() as peer:
         words = f"{authors} {peer.address} {peer.port} 5; exec sleep 30"
         done = unstall("observe", "--time", "4", "sh", "-c", words, env=bare_env(XDG_RUNTIME_DIR=runtime))
-    assert done.returncode == 128 + signal.SIGTERM
     assert "loses" in done.stderr
     assert list(runtime.iterdir()) == []
+
+
+def test_an_end_by_the_time_is_no_kill(runtime):
+    """The report called it killed, and the exit code 143 stopped a script with set -e."""
+    with AnsweringPeer() as peer:
+        done = unstall("observe", "--time", "2", "/usr/bin/python3", "-c", TALKER, *peer.target,
+                       env=bare_env(XDG_RUNTIME_DIR=runtime))
+    assert done.returncode == 0
+    assert re.match(r"python3[.\d]* \(pid \d+\), mode observe, ended after (1\.[5-9]|[2-9])", done.stderr)
+    done = unstall("observe", "--time", "1", "sh", "-c", "trap 'exit 3' TERM; sleep 5 & wait",
+                   env=bare_env(XDG_RUNTIME_DIR=runtime))
+    assert done.returncode == 3, "its own answer to the signal"
 
 
 @pytest.mark.parametrize("call", ["mkdtemp", "fork"])

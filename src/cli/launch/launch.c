@@ -153,7 +153,7 @@ int launch_exec(struct launch *l) {
     return program_complain(&l->program, exec_program(l));
 }
 
-static volatile sig_atomic_t child_now;
+static volatile sig_atomic_t child_now, limited;
 
 static void pass_on(int signal) {
     if (child_now > 0)
@@ -222,6 +222,7 @@ pid_t launch_spawn(struct launch *l) {
 
 static void time_is_up(int signal) {
     (void)signal;
+    limited = child_now > 0;
     pass_on(SIGTERM);
 }
 
@@ -240,5 +241,10 @@ int launch_wait(pid_t child) {
         if (errno != EINTR)
             return complain("waiting for the program: %s", strerror(errno));
     child_now = 0;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return limited && code == 128 + SIGTERM ? 0 : code;
+}
+
+bool launch_was_limited(void) {
+    return limited;
 }

@@ -93,7 +93,11 @@ pid_t launch_spawn(struct launch *l);
 /* Ends the child by SIGTERM after so many seconds; 0: never. */
 void launch_limit(long seconds);
 
-/* Waits for the child: its exit code, or 128 plus the signal that has ended it. */
+/* Waits for the child: its exit code, or 128 plus the signal that has ended it.  An end by the SIGTERM of
+ * launch_limit() is planned: 0. */
 int launch_wait(pid_t child);
+
+/* True if launch_limit() has sent it. */
+bool launch_was_limited(void);
 
 #endif

@@ -10,8 +10,10 @@
 #include "format.h"
 
 uint64_t ran_ns(const struct reader_file *r) {
-    uint64_t end = r->life == LIFE_ENDED ? r->header.ended_monotonic_ns : r->taken_ns;
-    return end > r->header.started_monotonic_ns ? end - r->header.started_monotonic_ns : 0;
+    const struct stats_header *h = &r->header;
+    uint64_t end = r->life == LIFE_ENDED ? h->ended_monotonic_ns : r->taken_ns;
+    uint64_t began = h->loaded_monotonic_ns ? h->loaded_monotonic_ns : h->started_monotonic_ns;
+    return end > began ? end - began : 0;
 }
 
 /* Adds the start of one process, taken from its first connection.  A start much shorter than the time spent

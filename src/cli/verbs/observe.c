@@ -62,14 +62,24 @@ static int write_report(const struct options *o, const struct report *about) {
 
 /* ---- a program that this command starts ------------------------------ */
 
-static void report_folder(const struct options *o, const char *folder, char *const *argv,
+/* The end of a program that --time ended is known. */
+static void set_planned_end(struct reader_file *r, pid_t child) {
+    if (r->life != LIFE_KILLED || r->header.pid != (uint32_t)child || !launch_was_limited())
+        return;
+    r->life = LIFE_ENDED;
+    r->header.ended_monotonic_ns = r->taken_ns;
+}
+
+static void report_folder(const struct options *o, const char *folder, char *const *argv, pid_t child,
                           const struct who *who) {
     struct stats_files s;
     if (stats_files_open(&s, folder, READ_ALL, true) != 0)
         return;
     size_t left = 0;
-    for (size_t i = 0; i < s.count; i++)
+    for (size_t i = 0; i < s.count; i++) {
+        set_planned_end(s.list[i], child);
         left += s.list[i]->life == LIFE_RUNS;
+    }
     if (s.count)
         write_report(o, &(struct report){.files = &s, .argv = argv, .who = who});
     if (left)
@@ -103,7 +113,7 @@ static int observe_program(const struct options *o, struct launch *l) {
             failed = launch_wait(child);
             if (who)
                 who_end(who);
-            report_folder(o, folder, l->argv, who);
+            report_folder(o, folder, l->argv, child, who);
             who_free(who);
         } else {
             failed = (int)-child;
