@@ -23,7 +23,7 @@
 
 /* ---- the arms of an experiment ------------------------------------------
  *
- * The arms of an experiment: the mode that each connection gets.  Pure.
+ * The mode that each connection gets.  Pure.
  *
  * An assignment is a function of the seed and of the connection's key, so that
  * the same seed gives the same assignment again.

@@ -4,7 +4,7 @@
  *
  * Ownership: a connection has at most one buffer, from the first byte buffered
  * until all are sent; buffers come from a pool, with one spare a thread.
- * All functions need the connection's lock and never block: sends are
+ * All functions that get a connection need its lock, but for buffer_send_last(), and never block: sends are
  * MSG_DONTWAIT, and the window's thread sends the remaining bytes later.
  * After fork the parent sends; the child drops its copy.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The word of a lock, for connections (conn.h) and for short lists (spin_lock).
+ * The state of a thread, the gate, and the word of a lock, for connections (conn.h) and for short lists
+ * (spin_lock).
  *
  * A thread may be stopped anywhere: by a signal's handler that waits, a debugger, a priority, a cgroup's
  * freezer.  So no call waits without a bound for another thread: it waits 200 ms at most (lock_slow()), and
@@ -65,7 +66,7 @@ struct thread {
     uintptr_t drain_frame; /* ... and when the blocking send of `draining` began */
     uint64_t wait_debt;    /* clock_coarse(): see lock_slow() */
     uint32_t tag;       /* identifies the holder of a lock; 16 bits, 0: none yet */
-    uint32_t lock_bits; /* this thread's part of the word of a lock that it holds (lock.h); 0: not made yet */
+    uint32_t lock_bits; /* this thread's part of the word of a lock that it holds; 0: not made yet */
     bool ends_watched;  /* a destructor for this thread's end is registered; then `lock_bits` are made */
     bool joins;         /* inside pthread_join(3) or its like */
     struct {

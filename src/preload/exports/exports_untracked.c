@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * I/O that does not pass by us (docs/design.md, "untracked I/O"): the connection is marked, gets TCP_NODELAY,
- * and nothing is held on it.
- *
- * stdio: libc's own writes and its close of a FILE.
- *
- * POSIX AIO: threads of libc make the calls.  So the connection is marked before its first request is queued,
- * and its buffered bytes are sent.  libc itself follows the pointers to requests, in the calling thread and
- * at once: a bad one is SIGSEGV without us, too.  So nothing is asked before we follow them.
+ * I/O that does not pass by us (docs/design.md, "Where nothing is held"): the connection is marked, gets
+ * TCP_NODELAY, and nothing is held on it.  stdio: libc's own writes and its close of a FILE.  POSIX AIO:
+ * threads of libc make the calls.  So the connection is marked before its first request is queued, and its
+ * buffered bytes are sent.  libc itself follows the pointers to requests, in the calling thread and at
+ * once: a bad one is SIGSEGV without us, too.  So nothing is asked before we follow them.
  */
 #include "exports.h"
 #include "log.h"

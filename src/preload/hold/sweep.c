@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A change of the configuration reaches each connection: at its next call (sweep_adopt), and at once where it
- * holds bytes (sweep, from the window's thread or a call that sees the control block changed).
+ * A change of the configuration reaches each connection at its next call (sweep_adopt).  sweep() lets all
+ * adopt it at once, and pushes what they hold: when a call or the window's thread sees the control block
+ * changed, and when the process forks, is replaced or steps aside.
  */
 #include "turn.h"
 

@@ -34,10 +34,9 @@
 #include "window.h"
 
 enum {
-    FALLBACK_MSS = 536, /* RFC 9293, 3.7.1 */
     ROOM_TRIES = 10,
     ROOM_WAIT_MS = 100,
-    AT_ONCE_NS = 300000, /* a shorter wait means that the answer had already arrived */
+    WAIT_AT_ONCE_NS = 300000, /* a shorter wait means that the answer had already arrived */
 };
 
 bool hold_acted;
@@ -121,7 +120,7 @@ void hold_ask_facts(struct conn *c) {
     if (c->policy.mss)
         return;
     int mss = option(c->fd, IPPROTO_TCP, TCP_MAXSEG);
-    c->policy.mss = mss > 0 ? (uint32_t)mss : FALLBACK_MSS;
+    c->policy.mss = mss > 0 ? (uint32_t)mss : SURELY_SMALL;
 }
 
 /* True: c is a listener.  Accepted sockets inherit its options, so the library must not set them.  A
@@ -229,7 +228,7 @@ void hold_turn_taken_over(struct conn *c) {
 
 /* Only the second turn of a message shows whether the message continued at once. */
 bool hold_wait_was_quick(struct conn *c) {
-    bool quick = c->policy.turns == 1 && clock_now() - c->wait_began < AT_ONCE_NS;
+    bool quick = c->policy.turns == 1 && clock_now() - c->wait_began < WAIT_AT_ONCE_NS;
     c->wait_began = 0;
     return quick;
 }

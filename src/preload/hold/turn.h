@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Holds and pushes: the open turn of a thread, its end before any call that may
- * block, and the push.
+ * block, the decision about a write, and the push; then the ends of connections.
  *
  * A thread has at most one open turn, on one connection: a write to another
  * descriptor that could block ends it.  So one thread-local load shows whether
@@ -88,7 +88,7 @@ static inline bool hold_looks(void) {
 }
 
 /* True: the open turn of this thread should go on if it can.  It holds bytes (in the
- * kernel or buffered), or the library has cured its connection. */
+ * kernel or buffered), or auto has cured its connection. */
 bool hold_could_go_on(void);
 
 /* Runs before a wait for readiness.  True: first make the same wait with timeout
@@ -258,10 +258,7 @@ void decide_release(struct conn *c, size_t waiting);
 /* The application has cleared TCP_CORK: the bytes that it held have left as a unit. */
 void decide_uncork(struct conn *c);
 
-/* ---- the end of a connection --------------------------------------------
- *
- * The end of a connection.
- */
+/* ---- the end of a connection (close.c) ----------------------------------- */
 
 enum { CLOSE_LOWEST = 256 }; /* a descriptor of our own is not below it, if it can be so */
 
@@ -282,10 +279,7 @@ void close_ends(struct conn *c, int fd);
 /* A lingering connection has sent all its bytes: closes and releases it.  Lock held; unlocks. */
 void close_linger_ends(struct conn *c);
 
-/* ---- a change of the configuration --------------------------------------
- *
- * Applies a change of the configuration to the connections.
- */
+/* ---- a change of the configuration reaches the connections (sweep.c) ------- */
 
 /* Adopts the configuration in force.  Lock held. */
 void sweep_adopt(struct conn *c);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The window's thread.  It exists only while something is held, and ends every hold that is older than the
- * window.
+ * The window's thread.  It exists while something is held and 100 ms longer, and ends every hold that is
+ * older than the window.
  *
  * Who calls whom.  A thread that holds or buffers puts its connection on a list (window_watch(), in
  * window_state.h: one store if it is there already).  Before the first hold the write road asks

@@ -2,10 +2,11 @@
  *
  * What the process does as a whole: it ends, is replaced (exec), has children, changes its rights.
  *
- * Before each of these no byte may be left with us that nobody would send: flush_all_waiting() pushes
- * all connections.  The window's thread ends before a change of rights and before a fork, as a process
- * with a second task behaves differently (window_bar).  Before a child's program runs, TCP_NODELAY gets
- * the application's value back on the sockets that the child may have (hold_restore).
+ * Before each of these no byte may be left with us that nobody would send: sweep() pushes what is held,
+ * and flush_all_waiting() sends the buffers of coalesce.  The window's thread ends before a change of
+ * rights and before a fork, as a process with a second task behaves differently (window_bar).  Before a
+ * child's program runs, TCP_NODELAY gets the application's value back on the sockets that the child may
+ * have (hold_restore).
  */
 #include "process.h"
 

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writes that must stand behind other bytes, in mode coalesce alone: always in order, and in one sendmsg if
- * possible.  Whoever reads the other modes need not know this file.
+ * Writes that do not take the road of write.c to its end.  The first kind is of mode coalesce alone:
  *
  *   shim_send_after_buffered()  the write road has decided to send, and the buffer is not empty: both leave
  *                               by one sendmsg.  If the kernel has no room for the buffered bytes, a blocking
  *                               write sends them by a blocking call without the lock (shim_drain): then the
  *                               connection is marked `draining`, and all others wait behind it.
- *   shim_bulk_begins(), _ended()  sendfile, splice, sendmmsg: their bytes can neither be held nor buffered
- *   reentry_write(), _move(), _messages()  the lock cannot be had: the bytes are set aside (reentry.h)
+ *
+ * The others are of every mode:
+ *
+ *   shim_bulk_begins(), shim_bulk_ended()  sendfile, splice, sendmmsg: their bytes can neither be held nor
+ *                               buffered, and policy learns of them afterwards
+ *   reentry_write(), reentry_move(), reentry_messages()  the lock cannot be had: the call passes, or its
+ *                               bytes are set aside (reentry.h)
  *
  * Three facts about the connection may change while the lock is released: its slot may be used again
  * (call_is_stale), the number may lead to another file (follow), and the buffer may be another one.
@@ -37,7 +41,6 @@
 
 enum {
     PARTS = 64,
-    OWN_LOWEST = 256,      /* a descriptor of our own is not below it, where there is room */
     MOST_BYTES = INT_MAX & ~0xfff, /* of one call, on a page of 4096 bytes: write(2) */
 };
 
@@ -201,7 +204,7 @@ static int send_front(struct conn *c, const struct write_request *o, bool *locke
 static int follow(struct call call, struct write_request *o) {
     if (LIKELY(!call_is_stale(call) && fds_word(o->fd) == (uintptr_t)call.conn))
         return 0;
-    int own = call_is_stale(call) ? -1 : kernel->dup_above(call.conn->fd, OWN_LOWEST);
+    int own = call_is_stale(call) ? -1 : kernel->dup_above(call.conn->fd, CLOSE_LOWEST);
     if (own < 0)
         return EBADF;
     o->fd = own;
@@ -317,7 +320,7 @@ ssize_t shim_send_after_buffered(struct conn *c, const struct write_request *o, 
     return sent;
 }
 
-/* ---- shim bulk ----------------------------------------------------------
+/* ---- bulk calls ----------------------------------------------------------
  *
  * Calls that move bytes into a connection but can be neither held nor buffered.
  */
@@ -419,7 +422,7 @@ void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, b
     errno = saved;
 }
 
-/* ---- shim reentry ------------------------------------------------------- */
+/* ---- the lock cannot be had ------------------------------------------------------- */
 
 /* Keeps `bytes` of a write aside, from its byte `at` on. */
 static bool keep(struct call call, const struct parts *p, size_t at, size_t bytes) {

@@ -121,7 +121,7 @@ struct conn *conn_lock_fd(int fd) {
     return c;
 }
 
-/* ---- shim cured --------------------------------------------------------- */
+/* ---- connections that get TCP_NODELAY when they are made ------------------ */
 
 bool rings_known;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The application reads back the option values that it set, even if the library has set others in the kernel.
+ * conn_missed(): what was set aside while the lock could not be had, options among it.
  */
 #include <linux/tcp.h>
 #include <netinet/in.h>

@@ -6,7 +6,7 @@
  * call without the library would.  Calls that the shim makes for itself leave
  * errno unchanged.
  *
- * The shim forwards calls on unknown descriptors unchanged.
+ * Calls on what is no TCP stream are forwarded unchanged; an unknown descriptor is classified first.
  */
 #ifndef UNSTALL_SHIM_H
 #define UNSTALL_SHIM_H
@@ -151,8 +151,7 @@ static inline bool shim_ignores_read(int fd) {
     return LIKELY(self.turn == NULL) && LIKELY(!fds_conn(fds_word(fd)));
 }
 
-/* Runs before a call that writes to a descriptor or waits on it by a path that the library does
- * not interpose (stdio, eventfd_write, dprintf). */
+/* Runs before a write to, or a wait on, another descriptor than that of the open turn, which may block. */
 void shim_other_write(int fd);
 
 /* ---- creation, duplication and close ----------------------------------- */
@@ -214,10 +213,7 @@ void shim_shares(struct conn *c, int fd);
 /* Takes the pending error, to report it to the application.  Lock held.  Returns 0 or the errno. */
 int shim_take_error(struct conn *c);
 
-/* ---- shim cured ---------------------------------------------------------
- *
- * Connections that get TCP_NODELAY when they are made.
- */
+/* ---- connections that get TCP_NODELAY when they are made ------------------ */
 
 extern INTERNAL bool rings_known; /* this process has an io_uring */
 

@@ -13,13 +13,14 @@
  *
  * shim_write_fast() is all of it for one buffer by libc's own name on a connection that needs no preparation.
  * Whatever is unusual goes on in shim_write(), before step 3, or in write_prepared(), after it: all three act
- * by act(), but for one more write behind the buffered ones of its turn (buffers_on).  Three kinds of write
+ * by act(), but for one more write behind the buffered ones of its turn (buffers_on).  Four kinds of write
  * leave the road, each with its reason:
  *
  *   - send_then_account(): nothing is to be done before the call, or the caller's vector may not be looked
  *     at.  The kernel checks the pointers first, and the size is known only after the call;
  *   - shim_send_after_buffered() in behind.c: coalesce has bytes of this connection in its buffer;
- *   - reentry_write() in behind.c: the lock cannot be had (reentry.h).
+ *   - reentry_write() in behind.c: the lock cannot be had (reentry.h), or this call may not use our state;
+ *   - write_connects(): MSG_FASTOPEN, a write that is a connect, too.
  *
  * errno is always as the call without us would have set it.
  */
@@ -170,7 +171,7 @@ INLINE struct write_request request_of(struct write_args w) {
 
 /* ---- counting -------------------------------------------------------------- */
 
-/* Counts a write of `bytes` in a mode that cures; `action` is the policy's decision. */
+/* Counts a write of `bytes`; `action` is the policy's decision. */
 INLINE void count(struct conn *c, const struct policy_action *action, size_t bytes) {
     STORE(&c->counts.writes, LOAD(&c->counts.writes) + 1); /* a write that passes counts without the lock */
     conn_count_bytes(c, bytes);
@@ -417,7 +418,7 @@ INLINE void put_into_buffer(struct conn *c, const struct iovec *iov, size_t part
 INLINE ssize_t act(struct conn *c, const struct write_args *w, const struct write_request *other,
                    const struct parts *p, const struct policy_action *action) {
     count(c, action, w->bytes);
-    if (other)
+    if (other) /* one buffer comes here in a mode that cures alone */
         c->counts.suspected += action->suspected;
     if (UNLIKELY(c->evidence != NULL))
         keep_evidence(c, *w, action);
@@ -583,7 +584,8 @@ static ssize_t send_then_account(struct conn *c, const struct write_request *o) 
     bool answered = UNLIKELY(c->counts.reads != reads); /* another thread has read it already */
     struct policy_limits limits = decide_limits();
     if (answered && open) { /* the last write of a finished message */
-        shim_account(c, &(struct policy_action){.small_write = (size_t)sent <= limits.small},
+        bool small = is_small_write(&c->policy, limits.small, (size_t)sent);
+        shim_account(c, &(struct policy_action){.small_write = small},
                      (size_t)sent);
         conn_unlock(c);
         return sent;

@@ -74,10 +74,7 @@ static inline void shim_tally_outside(void) {
  * lock for a moment.  Returns the connection, locked, or NULL. */
 struct conn *shim_tally(struct conn *c, int fd);
 
-/* ---- behind buffered bytes ----------------------------------------------
- *
- * Writes that cannot have the connection's lock (reentry.h).
- */
+/* ---- the lock cannot be had (behind.c, reentry.h) ------------------------- */
 
 ssize_t reentry_write(const struct write_request *o);
 

@@ -32,7 +32,7 @@ bool stats_file_reserve(const void *part, size_t bytes);
 /* ---- stats rows ---------------------------------------------------------
  *
  * The writer of the statistics file (UNSTALL_STATS): the file, its rows and
- * its records.  The format is ../stats_file/stats_format.h.
+ * its records.  The format is src/stats_file/stats_format.h.
  *
  * The file is made when the process first uses TCP, so that a process without TCP,
  * and a fork that only runs another program, cost nothing.  Only the making uses

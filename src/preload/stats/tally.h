@@ -2,7 +2,7 @@
  *
  * Writes the events of a connection to the statistics file: the begin of a message,
  * the input that answers it, the end.  Called only if c->evidence is set, so that
- * without statistics each call costs one branch.
+ * without statistics each call costs one branch; tally_created() and tally_first_sight() make it.
  *
  * The counters stay in the connection (conn_counts, under its lock).  Their growth is
  * added to the connection's row at each input that ends a message, after MOVE_AFTER
