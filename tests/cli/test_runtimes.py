@@ -235,6 +235,7 @@ def test_py_spy_names_both_lines_of_a_running_server(py_spy):
             state = Path(f"/proc/{server.pid}/status").read_text(encoding="utf-8")
             assert re.search(r"TracerPid:\s+0$", state, re.MULTILINE)
             assert python_told() in text
+            assert re.search(r": join them\. The times above include the pauses of its \d+ questions\.", text)
         patiently(attempt)  # on a busy machine the tool may be too slow for the time that it is given
 
 
@@ -256,7 +257,9 @@ def test_without_the_tool_it_is_named(tmp_path):
     with talking_server("/usr/bin/python3", PROGRAMS / "two_authors.py") as server:
         def attempt():
             text = observed("--time", "2", str(server.pid), PATH=str(tmp_path))
-            assert "py-spy is not installed, so no line is known; py-spy (pip install py-spy) names" in text
+            assert ("py-spy is not installed, so no line is known; py-spy (pip install py-spy) names "
+                    "functions and lines of Python.") in text
+            assert "observe --who" not in text  # that had just been typed
         patiently(attempt)  # on a busy machine two seconds may pass without a stall
 
 

@@ -137,13 +137,11 @@ uint64_t process_lost_ns(const struct reader_file *f) {
 }
 
 void report_who(struct prose *p, const struct report *r, bool unnamed) {
-    const char *advice = NULL;
-    for (size_t i = 0; unnamed && !r->who && !advice && i < r->files->count; i++)
-        advice = who_advice(r->files->list[i]->header.program);
     if (r->who)
         who_prose(p, r->who);
-    else if (advice)
-        prose_add(p, "%s.", advice);
+    for (size_t i = 0; unnamed && !r->who && i < r->files->count; i++)
+        if (who_advice(p, r->files->list[i]->header.program))
+            return;
 }
 
 unsigned report_losses(const struct stats_files *s, struct prose p[REPORT_LOSSES]) {

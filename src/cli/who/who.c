@@ -96,24 +96,25 @@ static const char *who_note(const struct who *w) {
 }
 
 void who_prose(struct prose *p, const struct who *w) {
-    if (!w->known) {
-        prose_add(p, "%s", who_note(w));
-        return;
-    }
     unsigned author = author_of(w);
-    if (w->behind) {
+    if (!w->known) {
+        prose_add(p, "%s.", who_note(w));
+    } else if (w->behind) {
         prose_add(p, "As %s tells, the held message", w->tool);
         add_write(p, &w->write[1], author, "is written by");
         prose_add(p, "; the one before");
         add_write(p, &w->write[0], author, "by");
         prose_add(p, ": set TCP_NODELAY there.");
-        return;
+    } else {
+        prose_add(p, "As %s tells, the first piece", w->tool);
+        add_write(p, &w->write[0], author, "is written by");
+        prose_add(p, "; the second");
+        add_write(p, &w->write[1], author, "by");
+        prose_add(p, ": join them.");
     }
-    prose_add(p, "As %s tells, the first piece", w->tool);
-    add_write(p, &w->write[0], author, "is written by");
-    prose_add(p, "; the second");
-    add_write(p, &w->write[1], author, "by");
-    prose_add(p, ": join them.");
+    if (w->questions)
+        prose_add(p, " The times above include the pauses of its %u question%s.", w->questions,
+                  w->questions == 1 ? "" : "s");
 }
 
 static void json_write(struct json *j, const struct who_write *w, unsigned author) {

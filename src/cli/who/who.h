@@ -35,6 +35,7 @@ struct who_write {
 
 struct who {
     bool known;             /* both writes were found */
+    unsigned questions;     /* that the tool was asked, while a thread was stopped */
     bool behind;            /* the second one began a message, while the first was not acknowledged */
     char tool[32];          /* its name: "py-spy", "jcmd" */
     char note[WHO_NOTE];    /* if not `known`: the reason; "": the look was ended before */
@@ -51,9 +52,9 @@ void who_free(struct who *w);
 /* "As py-spy tells, the first piece (200 bytes) is written by send (server.py:3); …", or the note. */
 void who_prose(struct prose *p, const struct who *w);
 
-/* For a program whose script is not named: a sentence with the tool that would name it.  NULL: none is
+/* For a program whose script is not named: a sentence with the tool that would name it.  False: none is
  * known. */
-const char *who_advice(const char *program);
+bool who_advice(struct prose *p, const char *program);
 
 /* The member "runtime" of the report: null without --who. */
 void who_json(struct json *j, const struct who *w);

@@ -37,7 +37,6 @@ struct look {
     struct sent sent[FDS];
     bool in_pieces;     /* a message of two writes has been seen */
     uint64_t behind[2]; /* so has a write behind one that was not acknowledged: the bytes of both; 0: not */
-    unsigned questions;
     pid_t asking;       /* the tool that runs, or 0 */
     bool ended;
     int64_t until_ns;
@@ -165,7 +164,7 @@ static bool ask(struct look *l, pid_t thread, struct who_write *w) {
     int out = memfd_create("answer", MFD_CLOEXEC);
     if (out < 0)
         return false;
-    l->questions++;
+    l->who->questions++;
     pid_t child = l->asking = start_tool(l, out);
     int64_t until = now_ns() + TOOL_SECONDS * INT64_C(1000000000);
     while (child > 0 && l->asking && now_ns() < until)
@@ -267,7 +266,7 @@ static void at_call(struct look *l, pid_t thread) {
     int fd = -1;
     uint64_t bytes = 0;
     enum who_call call = l->asking || l->who->known ? CALL_OTHER : who_call_now(thread, &fd, &bytes);
-    if (call == CALL_SEND && bytes && l->questions < LOOKS_MOST)
+    if (call == CALL_SEND && bytes && l->who->questions < LOOKS_MOST)
         at_send(l, thread, fd, bytes);
     else if (call == CALL_CLOSE)
         *sent_of(l, fd) = (struct sent){0};
@@ -311,7 +310,7 @@ void who_look(pid_t pid, struct who *w) {
     }
     tick();
     l->until_ns = now_ns() + LOOK_SECONDS * INT64_C(1000000000);
-    while (!w->known && !l->ended && l->questions < LOOKS_MOST && now_ns() < l->until_ns)
+    while (!w->known && !l->ended && w->questions < LOOKS_MOST && now_ns() < l->until_ns)
         step(l);
     if (!w->known && !w->note[0])
         note(w,

@@ -99,15 +99,15 @@ static const char *const python[] = {"python", "pypy", NULL}, *const java[] = {"
 
 static const struct who_tool tools[] = {
     {python, "Python", "py-spy", py_spy,
-     "py-spy (pip install py-spy) names functions and lines of Python: unstall observe --who",
+     "py-spy (pip install py-spy) names functions and lines of Python",
      line_of_py_spy},
     {java, "Java", "jcmd", jcmd,
-     "jcmd of a JDK names methods and lines of Java: unstall observe --who", line_of_jcmd},
+     "jcmd of a JDK names methods and lines of Java", line_of_jcmd},
     {node, "Node", NULL, NULL,
      "Node names its functions if it is started with --perf-basic-prof --interpreted-frames-native-stack",
      NULL},
     {ruby, "Ruby", "rbspy", rbspy,
-     "rbspy (cargo install rbspy) names methods and lines of Ruby: unstall observe --who",
+     "rbspy (cargo install rbspy) names methods and lines of Ruby",
      line_of_rbspy},
 };
 
@@ -129,7 +129,9 @@ const struct who_tool *who_tool_of(pid_t pid) {
     return who_tool_for(base_of(program));
 }
 
-const char *who_advice(const char *program) {
+bool who_advice(struct prose *p, const char *program) {
     const struct who_tool *t = who_tool_for(base_of(program));
-    return t ? t->advice : NULL;
+    if (t)
+        prose_add(p, "%s%s.", t->advice, t->name ? ": unstall observe --who" : "");
+    return t != NULL;
 }
