@@ -5,6 +5,7 @@ import fnmatch
 import json
 import os
 import pty
+import re
 
 import pytest
 
@@ -287,6 +288,7 @@ def test_only_ascii_where_the_locale_has_no_more(tmp_path):
     text = told(make_stats_file(tmp_path / "x.unstall", SERVER), ASCII)
     assert text.isascii()
     assert "####" in text and "<=2.16 s" in text
+    assert re.search(r"^ +67\.1 ms - 83\.9 ms +#+ +50$", text, re.MULTILINE)  # once only 67.1 ms
     assert "█" in told(tmp_path / "x.unstall", UTF8)
 
 

@@ -321,7 +321,7 @@ def test_enter_opens_the_endpoint_and_any_key_leaves_it():
         assert re.search(rf"^python3.* \(pid {process.pid}\), to 127\.0\.0\.1:{peer.port}, mode observe$",
                          screen, re.MULTILINE)
         terminal.wait_for(r"^since the last look: \d+ exchanges, \d+ stalls, \S+ \S+ lost, 0 cured$")
-        terminal.wait_for(r"^ +[\d.]+ ms  +[█▏▎▍▌▋▊▉]+ +\d+$")
+        terminal.wait_for(r"^ +[\d.]+ ms – [\d.]+ ms  +[█▏▎▍▌▋▊▉]+ +\d+$")
         terminal.wait_for(r"^Who wrote the pieces$")
         assert max(map(len, terminal.see().splitlines())) <= 80
         terminal.type("q")

@@ -78,7 +78,7 @@ void bars_print(FILE *out, const uint64_t *buckets, unsigned width, bool ascii) 
     if (b.first == MOST_BINS)
         return;
     const unsigned counts = (unsigned)columns_of(count_text(b.highest, text));
-    const unsigned beside = 2 + 8 + 2 + 1 + counts;
+    const unsigned beside = 2 + 8 + 3 + 8 + 2 + 1 + counts;
     unsigned room = width > beside + 10 ? width - beside : 10;
     for (unsigned i = b.first; i <= b.last; i++) {
         unsigned gap = gap_at(&b, i);
@@ -90,6 +90,10 @@ void bars_print(FILE *out, const uint64_t *buckets, unsigned width, bool ascii) 
         }
         fputs("  ", out);
         print_right(out, time_text(histogram_lowest(i, b.steps), ascii, text), 8);
+        fputs(ascii ? " - " : " – ", out);
+        print_left(out, i <= HISTOGRAM_OCTAVES * b.steps
+                            ? time_text(histogram_lowest(i + 1, b.steps), ascii, text)
+                            : "", 8);
         fputs("  ", out);
         fputs(colour(out, CYAN), out);
         bar(out, b.count[i], b.highest, room, ascii);
