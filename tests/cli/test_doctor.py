@@ -5,6 +5,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 import socket
 import struct
@@ -222,6 +223,18 @@ def test_sockets_of_each_kind():
             line, = [line for line in text.splitlines()
                      if line.startswith("  ") and line.split()[0] == str(number)]
             assert line.split()[-1] == word
+
+
+def test_the_command_to_type_has_the_arguments():
+    """It named the program alone: `unstall run -- /usr/bin/python3.11`."""
+    script = "import sys; print(1, flush=True); sys.stdin.read()"
+    with waiting("/usr/bin/python3", "-S", "-c", script, "it's") as (pid, _):
+        ways = told(pid)["advice"]
+    words = f"/usr/bin/python3 -S -c '{script}' 'it'\\''s'"
+    assert f"cure it from its next start on: unstall run -- {words}" in ways
+    with waiting("bash", "-c", "exec -a 'title of it' sh -c 'echo 1; read line'") as (pid, _):
+        way, = [way for way in told(pid)["advice"] if "next start" in way]
+    assert re.search(r": unstall run -- /\S+ \.\.\.$", way)  # its arguments are not to be known
 
 
 def test_looking_changes_nothing():

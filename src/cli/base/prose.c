@@ -78,6 +78,39 @@ void print_wrapped(FILE *out, const char *text, unsigned column, unsigned indent
         fputc('\n', out);
 }
 
+/* $'…' of bash, ksh and zsh: with octal numbers for what is not printable ASCII. */
+static void add_escaped(struct prose *p, const char *word) {
+    prose_add(p, "$'");
+    for (const unsigned char *c = (const unsigned char *)word; *c; c++)
+        prose_add(p,
+                  *c == '\'' || *c == '\\' ? "\\%c"
+                  : *c < ' ' || *c > '~'   ? "\\%03o"
+                                           : "%c",
+                  *c);
+    prose_add(p, "'");
+}
+
+void prose_add_word(struct prose *p, const char *word) {
+    bool plain = word[0] && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                         "0123456789_@%+=:,./-") == strlen(word);
+    bool printable = true;
+    for (const char *c = word; *c; c++)
+        printable &= *c >= ' ' && *c <= '~';
+    prose_add(p, " ");
+    if (plain) {
+        prose_add(p, "%s", word);
+        return;
+    }
+    if (!printable) {
+        add_escaped(p, word);
+        return;
+    }
+    prose_add(p, "'");
+    for (const char *c = word; *c; c++)
+        prose_add(p, *c == '\'' ? "'\\''" : "%c", *c);
+    prose_add(p, "'");
+}
+
 void prose_print(FILE *out, const struct prose *p, unsigned indent, unsigned width) {
     print_wrapped(out, p->text, 0, indent, width);
 }

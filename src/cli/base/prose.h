@@ -18,6 +18,9 @@ struct prose {
 /* Appends; text beyond the room is cut. */
 void prose_add(struct prose *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Appends a space and a word as a shell takes it. */
+void prose_add_word(struct prose *p, const char *word);
+
 void prose_print(FILE *out, const struct prose *p, unsigned indent, unsigned width);
 
 /* Writes words as lines of at most `width` columns, each indented by `indent`.  The first line begins in

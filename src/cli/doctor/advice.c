@@ -68,6 +68,16 @@ static const char *unit_of(const struct diagnosis *d) {
     return d->live && d->process.unit[0] && !d->process.other_files ? d->process.unit : NULL;
 }
 
+/* What is started again, as a shell takes it, with a space before. */
+static const char *command_of(const struct diagnosis *d, struct prose *p) {
+    p->used = 0;
+    if (!d->live || !process_command(p, d->process.pid)) {
+        prose_add_word(p, d->live ? d->process.program : d->target);
+        prose_add(p, "%s", d->live ? " ..." : "");
+    }
+    return p->text;
+}
+
 static void advise_attach(struct diagnosis *d) {
     if (unit_of(d))
         ADVISE("cure it without a restart: unstall attach --unit %s", unit_of(d));
@@ -103,10 +113,11 @@ static void advise_attached(struct diagnosis *d) {
 }
 
 static void advise_program(struct diagnosis *d) {
+    struct prose p;
     if (!d->library)
         ADVISE("first install libunstall.so: meson install");
-    ADVISE("cure: unstall run -- %s", d->target);
-    ADVISE("look first: unstall observe -- %s", d->target);
+    ADVISE("cure: unstall run --%s", command_of(d, &p));
+    ADVISE("look first: unstall observe --%s", p.text);
     ADVISE("as a service: unstall enable SERVICE");
 }
 
@@ -114,6 +125,7 @@ static void advise_program(struct diagnosis *d) {
 static void advise_process(struct diagnosis *d) {
     const struct process_facts *p = &d->process;
     const char *library = d->library ? d->library : "libunstall.so";
+    struct prose command;
     if (unit_of(d))
         ADVISE("cure: unstall enable --restart %s", p->unit);
     advise_attach(d);
@@ -122,7 +134,7 @@ static void advise_process(struct diagnosis *d) {
                "run -v %s:%s:ro -e LD_PRELOAD=%s",
                library, library, library);
     else if (!unit_of(d))
-        ADVISE("cure it from its next start on: unstall run -- %s", p->program);
+        ADVISE("cure it from its next start on: unstall run --%s", command_of(d, &command));
     advise_measuring(d);
     if (!d->library)
         ADVISE("before a start with it, install libunstall.so: meson install");
@@ -142,6 +154,7 @@ static bool is_supervisors(enum obstacle_kind kind) {
 /* False: the supervisor does not cure it. */
 static bool advise_supervisor(struct diagnosis *d) {
     bool chosen = true;
+    struct prose command;
     for (unsigned i = 0; i < d->obstacles.count; i++) {
         const struct obstacle *o = &d->obstacles.list[i];
         if (!o->remark && !is_supervisors(o->kind))
@@ -150,10 +163,10 @@ static bool advise_supervisor(struct diagnosis *d) {
     }
     if (!obstacles_first(&d->obstacles))
         return false;
-    ADVISE("%s: %sunstall run%s -- %s: under a seccomp supervisor, which needs no privilege "
+    ADVISE("%s: %sunstall run%s --%s: under a seccomp supervisor, which needs no privilege "
            "(as root, --how bpf lets it read back what it set)",
            d->live ? "cure it from its next start on" : "cure", unit_of(d) ? "ExecStart=" : "",
-           chosen ? "" : " --how seccomp", d->live ? d->process.program : d->target);
+           chosen ? "" : " --how seccomp", command_of(d, &command));
     return true;
 }
 

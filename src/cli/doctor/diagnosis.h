@@ -9,9 +9,10 @@
 
 #include "obstacles.h"
 #include "process_facts.h"
+#include "prose.h"
 #include "tcp_sockets.h"
 
-enum { ADVICE_MOST = 10, ADVICE_ROOM = 700 };
+enum { ADVICE_MOST = 10, ADVICE_ROOM = PROSE_ROOM + 300 };
 
 struct diagnosis {
     const char *target; /* as typed */

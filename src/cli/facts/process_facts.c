@@ -189,3 +189,20 @@ int process_facts(pid_t pid, struct process_facts *f) {
     read_profile(f);
     return 0;
 }
+
+bool process_command(struct prose *p, pid_t pid) {
+    char words[PROSE_ROOM / 2];
+    size_t before = p->used;
+    FILE *file = open_file(pid, "cmdline");
+    size_t n = file ? fread(words, 1, sizeof(words) - 1, file) : 0;
+    if (file)
+        fclose(file);
+    words[n] = '\0';
+    bool whole = n > 0 && n < sizeof(words) - 1 && !strchr(words, ' ');
+    for (size_t at = 0; whole && at < n; at += strlen(words + at) + 1)
+        prose_add_word(p, words + at);
+    if (p->used + 1 < sizeof(p->text))
+        return whole;
+    p->text[p->used = before] = '\0';
+    return false;
+}

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "prose.h"
+
 struct process_facts {
     pid_t pid;
     char program[PATH_MAX]; /* target of /proc/PID/exe, as this process sees it */
@@ -30,6 +32,10 @@ struct process_facts {
 /* 0, or -errno: -ESRCH no such process, -EACCES the process may not be inspected, -ENOEXEC it runs no
  * program (a kernel thread, a zombie). */
 int process_facts(pid_t pid, struct process_facts *f);
+
+/* Appends the command line of a running process, a space before each word.  False, and nothing is appended:
+ * it cannot be read, is too long, or the process has made a title of it, as nginx and Redis do. */
+bool process_command(struct prose *p, pid_t pid);
 
 /* True if the process sees a file of this path. */
 bool process_sees(pid_t pid, const char *path);

@@ -4,55 +4,8 @@
 
 #include "counters.h"
 #include "format.h"
+#include "process_facts.h"
 #include "report_facts.h"
-
-/* $'…' of bash, ksh and zsh: with octal numbers for what is not printable ASCII. */
-static void add_escaped(struct prose *p, const char *word) {
-    prose_add(p, "$'");
-    for (const unsigned char *c = (const unsigned char *)word; *c; c++)
-        prose_add(p,
-                  *c == '\'' || *c == '\\' ? "\\%c"
-                  : *c < ' ' || *c > '~'   ? "\\%03o"
-                                           : "%c",
-                  *c);
-    prose_add(p, "'");
-}
-
-/* Adds a word as a shell takes it. */
-static void add_word(struct prose *p, const char *word) {
-    bool plain = word[0] && strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                         "0123456789_@%+=:,./-") == strlen(word);
-    bool printable = true;
-    for (const char *c = word; *c; c++)
-        printable &= *c >= ' ' && *c <= '~';
-    prose_add(p, " ");
-    if (plain) {
-        prose_add(p, "%s", word);
-        return;
-    }
-    if (!printable) {
-        add_escaped(p, word);
-        return;
-    }
-    prose_add(p, "'");
-    for (const char *c = word; *c; c++)
-        prose_add(p, *c == '\'' ? "'\\''" : "%c", *c);
-    prose_add(p, "'");
-}
-
-/* Adds the command line of a running program. */
-static bool add_running(struct prose *p, const struct reader_file *r) {
-    char name[64], words[2048];
-    snprintf(name, sizeof(name), "/proc/%u/cmdline", r->header.pid);
-    FILE *file = r->life == LIFE_RUNS ? fopen(name, "re") : NULL;
-    size_t n = file ? fread(words, 1, sizeof(words) - 1, file) : 0;
-    if (file)
-        fclose(file);
-    words[n] = '\0';
-    for (size_t at = 0; at < n; at += strlen(words + at) + 1)
-        add_word(p, words + at);
-    return n > 0;
-}
 
 /* True if $PATH finds the program by the last part of its path. */
 static bool is_in_path(const char *program) {
@@ -91,10 +44,10 @@ static void add_program(struct prose *p, const struct report *r, const struct re
     prose_add(p, " --");
     if (r->argv) {
         for (size_t i = 0; r->argv[i]; i++)
-            add_word(p, r->argv[i]);
-    } else if (!add_running(p, process)) {
+            prose_add_word(p, r->argv[i]);
+    } else if (process->life != LIFE_RUNS || !process_command(p, (pid_t)process->header.pid)) {
         const char *path = process->header.program;
-        add_word(p, is_in_path(path) ? base_text(path, name, sizeof(name)) : path);
+        prose_add_word(p, is_in_path(path) ? base_text(path, name, sizeof(name)) : path);
         prose_add(p, " ...");
     }
 }
