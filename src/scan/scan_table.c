@@ -142,6 +142,11 @@ static bool same_address(const struct stats_address *a, const struct stats_addre
            memcmp(a->address, b->address, sizeof(a->address)) == 0;
 }
 
+/* The same address at both ends is this host's, also where the receiver has ended. */
+static bool has_both_ends(const struct scan_key *k) {
+    return memcmp(k->local.address, k->peer.address, sizeof(k->local.address)) == 0;
+}
+
 static bool same_row(const struct scan_row *a, const struct scan_row *b) {
     return a->process.pid == b->process.pid && a->listens == b->listens &&
            a->one_way == b->one_way && same_address(&a->endpoint, &b->endpoint) &&
@@ -181,7 +186,7 @@ static void add_row(struct scan_table *t, const struct scan_result *r,
     struct scan_row row = {
         .process = process_of(t, c->pid, c->inode),
         .peer = process_of(t, 0, c->peer_inode),
-        .peer_local = c->peer_inode != 0,
+        .peer_local = c->peer_inode != 0 || has_both_ends(&c->key),
         .listens = is_service(r, &c->key),
         .one_way = c->one_way,
         .uid = c->uid,

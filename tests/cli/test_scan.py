@@ -411,7 +411,7 @@ def test_a_connection_with_the_same_addresses_in_another_network_namespace_is_no
                     actor.kill()
     row = row_of(told, actor.pid)
     assert row["endpoint"] == f"127.0.0.1:{port}"
-    assert row["receiver"] is None and not row["receiver_on_this_host"]
+    assert row["receiver"] is None and row["receiver_on_this_host"], "its address at both ends tells that"
 
 
 RECEIVER = """
@@ -492,6 +492,22 @@ def test_in_a_container_with_process_ids_of_its_own_the_right_process_is_named(t
 
     pid, row = row_in(scan_until_told(scan, lambda done: row_in(done)[1]))
     assert "actor.py stall" in row["process"]["command"] and row["receiver"]["pid"] == pid
+
+
+def test_a_receiver_on_this_host_that_has_ended_is_not_elsewhere():
+    """Of connections to 127.0.0.1 it said that their receiver is elsewhere."""
+    need("exact")
+
+    def attempt():
+        with scanning("--source", "exact") as told:
+            actors = [Actor("stall", 0.4) for _ in range(4)]
+            for actor in actors:
+                actor.exchanges()
+            report = told()
+        rows = [row_of(report, actor.pid) for actor in actors]
+        assert any(rows)
+        assert all(row["receiver_on_this_host"] for row in rows if row)
+    patiently(attempt)  # a busy machine may be too slow for a stall in this time
 
 
 def test_the_id_of_a_thread_is_refused():
