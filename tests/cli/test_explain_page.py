@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """unstall explain --html and --ladder: the pictures have the numbers of the recording."""
 
+import json
 import os
 import re
 import subprocess
@@ -200,23 +201,26 @@ def test_the_time_line_has_the_exchanges_that_stalled_and_the_others(tmp_path, s
         dialog = Dialog(capture)
         dialog.handshake(0)
         dialog.whole(0.01)  # before the first stall
-        for i in range(40):
-            (dialog.stall if i < 10 else dialog.whole)(0.1 + i * 0.1)
+        for i in range(46):
+            (dialog.stall if i < 10 else dialog.whole)(0.05 + i * 0.1)
         path.write_bytes(capture.pcap())
     else:
         log = Log()
         log.connected()
         log.exchange(1, 0.5)
-        for i in range(40):
-            log.exchange(100 + i * 100, *((40 + i % 8,) if i < 10 else (0.4,)),
+        for i in range(46):
+            log.exchange(50 + i * 100, *((40 + i % 8,) if i < 10 else (0.4,)),
                          sizes=(200, 100) if i < 10 else (300,))
         path.write_text(log.text(), "utf-8")
     when = pictures(page_of(tmp_path, path))[2]
-    assert when.get("aria-label").startswith("10 stalled and 30 not, in ")
+    assert when.get("aria-label").startswith("10 stalled and 36 not, in ")
+    lasts = json.loads(unstall("explain", "--json", path, check=True).stdout)[0]["duration_ms"] / 1000
+    axis = [text.text for text in when.iter("text")][-1]
+    assert float(axis.removesuffix(" s")) <= round(lasts, 2), "the axis went on behind the recording's end"
     filled, outlined = ([number(box, "x") for box in when.iter("rect")
                          if ("--stall" in box.get("style")) == stalled and number(box, "height") != 10]
                         for stalled in (True, False))
-    assert 3 <= len(filled) <= 10 and 10 <= len(outlined) <= 30
+    assert 3 <= len(filled) <= 10 and 10 <= len(outlined) <= 36
     assert max(filled) < min(outlined), "the stalls come first"
 
 

@@ -67,9 +67,12 @@ static void distribution(FILE *out, const struct finding *r) {
     chart_distribution(out, bins, WAITS_BUCKETS, "How long the rest of a message was held back");
 }
 
-static void timeline(FILE *out, const struct finding *r) {
+static void timeline(FILE *out, const struct findings *f, const struct finding *r) {
     const struct timeline *t = &r->when;
-    chart_timeline(out, t->stalled, t->other, timeline_used(t), t->part_ns,
+    int64_t parts = (int64_t)timeline_used(t), whole = parts * t->part_ns;
+    int64_t rest = f->until_ns - t->first * t->part_ns; /* the recording may end in the last part */
+    chart_timeline(out, t->stalled, t->other, (size_t)parts, t->part_ns,
+                   rest > whole - t->part_ns && rest < whole ? rest : whole,
                    "Exchanges, from the first stall on");
 }
 
@@ -120,7 +123,7 @@ void explain_html(FILE *out, const char *name, const struct findings *f) {
         exchange(out, f, worst);
         page_heading(out, "When, and how long");
         fputs("<div class=\"side\">\n", out);
-        timeline(out, worst);
+        timeline(out, f, worst);
         distribution(out, worst);
         fputs("</div>\n", out);
     }

@@ -118,7 +118,7 @@ static void legend(FILE *out, double x, bool filled, const char *text) {
 }
 
 void chart_timeline(FILE *out, const uint32_t *stalled, const uint32_t *other, size_t count,
-                    int64_t part_ns, const char *caption) {
+                    int64_t part_ns, int64_t whole_ns, const char *caption) {
     uint64_t highest = 0, stalls = 0, others = 0;
     char text[NAME_ROOM], more[NAME_ROOM], whole[NAME_ROOM], label[200];
     for (size_t i = 0; i < count; i++) {
@@ -129,7 +129,7 @@ void chart_timeline(FILE *out, const uint32_t *stalled, const uint32_t *other, s
     }
     if (!highest)
         return;
-    time_text((uint64_t)part_ns * count, false, whole);
+    time_text((uint64_t)whole_ns, false, whole);
     snprintf(label, sizeof(label), "%s stalled and %s not, in %s", count_text(stalls, text),
              count_text(others, more), whole);
     begin(out, caption, label);
@@ -137,9 +137,10 @@ void chart_timeline(FILE *out, const uint32_t *stalled, const uint32_t *other, s
     legend(out, LEFT + 80, false, "not stalled");
     snprintf(label, sizeof(label), "most in one bar: %s", count_text(highest, text));
     fprintf(out, "<text x=\"%d\" y=\"16\" text-anchor=\"end\">%s</text>\n", RIGHT, label);
-    double unit = (double)(BOTTOM - TOP) / (double)highest, wide = (double)PIXELS / (double)count;
+    double unit = (double)(BOTTOM - TOP) / (double)highest;
+    double full = PIXELS * (double)part_ns / (double)whole_ns;
     for (size_t i = 0; i < count; i++) {
-        double x = LEFT + (double)i * wide, low = unit * stalled[i];
+        double x = LEFT + (double)i * full, low = unit * stalled[i], wide = fmin(full, fmax(RIGHT - x, 1));
         if (stalled[i]) /* at least a pixel, so that one of a million is visible */
             box(out, x, BOTTOM - fmax(low, 1), wide - 0.5, fmax(low, 1), true);
         if (other[i])

@@ -18,9 +18,10 @@ struct chart_bin {
  * if no bin has a count. */
 void chart_distribution(FILE *out, const struct chart_bin *bins, size_t count, const char *caption);
 
-/* The number of exchanges in each of `count` parts of the time, each `part_ns` long: those that stalled,
- * filled, and on them the others as outlines.  Writes nothing if all are zero. */
+/* The number of exchanges in each of `count` parts of the time, each `part_ns` long, and the last one perhaps
+ * shorter: they last `whole_ns`.  Those that stalled are filled, and the others are outlines on them.  Writes
+ * nothing if all are zero. */
 void chart_timeline(FILE *out, const uint32_t *stalled, const uint32_t *other, size_t count,
-                    int64_t part_ns, const char *caption);
+                    int64_t part_ns, int64_t whole_ns, const char *caption);
 
 #endif
