@@ -14,15 +14,18 @@ from stats_files import make_stats_file
 
 def verbs():
     """The names in `unstall --help`."""
-    listed = unstall("--help").stdout.split("\n\n")[1]
-    return re.findall(r"^  (\w+) ", listed, re.MULTILINE)
+    return re.findall(r"^  (\w+) ", unstall("--help").stdout, re.MULTILINE)
 
 
 VERBS = verbs()
 
 
-def test_help_lists_verbs():
-    assert "run" in VERBS
+def test_help_lists_the_verbs_by_what_they_are_for():
+    lines = unstall("--help").stdout.splitlines()
+    titles = {line: lines[n + 1].split()[0] for n, line in enumerate(lines)
+              if re.fullmatch(r"[A-Z][a-z]+:", line)}
+    assert titles == {"Look:": "scan", "Cure:": "run", "Watch:": "status", "Prove:": "ab"}
+    assert len(VERBS) == len(set(VERBS)) == 15
 
 
 def test_the_overview_fits_a_terminal():
@@ -31,6 +34,18 @@ def test_the_overview_fits_a_terminal():
 
 def test_version():
     assert re.fullmatch(r"unstall \d+\.\d+\.\d+\n", unstall("--version", check=True).stdout)
+    assert unstall("-V", check=True).stdout == unstall("--version").stdout
+
+
+@pytest.mark.parametrize("words, nearest", [
+    (["scan", "--tim", "3"], "--time"), (["observe", "--tmie", "3"], "--time"),
+    (["run", "--moed", "off"], "--mode"), (["scan", "--j"], None), (["scan", "--nonsense"], None),
+])
+def test_an_option_that_is_nearly_one(words, nearest):
+    done = unstall(*words)
+    advice = f"did you mean {nearest}? (--help lists all)" if nearest else "try --help"
+    assert (done.returncode, done.stdout) == (125, "")
+    assert done.stderr == f"unstall {words[0]}: {words[1]}: no such option; {advice}\n"
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -71,7 +71,33 @@ bool args_value(struct args *a, const char *name, const char **value) {
     return true;
 }
 
+/* The option of the verb's help that is nearest to what was typed: the beginning of one, or two letters away
+ * at most.  Empty: none is near, or two are. */
+static void nearest_option(const struct args *a, char name[static 64]) {
+    enum { NEAR = 3 };
+    unsigned least = NEAR;
+    size_t typed = strlen(a->option);
+    name[0] = '\0';
+    for (const char *line = a->verb->help; typed > 3 && *line; line += strcspn(line, "\n") + 1) {
+        char option[64];
+        size_t length = strcspn(line + 2, " =\n[");
+        if (strncmp(line, "  --", 4) != 0 || length >= sizeof(option))
+            continue;
+        memcpy(option, line + 2, length);
+        option[length] = '\0';
+        unsigned distance = strncmp(option, a->option, typed) == 0 ? 0 : args_distance(a->option, option);
+        if (distance < least || (distance == least && distance < NEAR)) {
+            strcpy(name, distance < least ? option : "");
+            least = distance;
+        }
+    }
+}
+
 int args_unknown(const struct args *a) {
+    char nearest[64];
+    nearest_option(a, nearest);
+    if (nearest[0])
+        return complain("%s: no such option; did you mean %s? (--help lists all)", a->option, nearest);
     return complain("%s: no such option; try --help", a->option);
 }
 

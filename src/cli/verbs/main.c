@@ -12,10 +12,20 @@
 #include "program.h"
 #include "verbs.h"
 
-static const struct verb *const verbs[] = {
-    &verb_run,    &verb_observe, &verb_report, &verb_top,    &verb_metrics,
-    &verb_doctor, &verb_explain, &verb_set,    &verb_ab,     &verb_scan,
-    &verb_enable, &verb_disable, &verb_status, &verb_attach, &verb_detach,
+/* By what they are for; a line without a verb is the title of those behind it. */
+static const struct {
+    const char *title;
+    const struct verb *verb;
+} verbs[] = {
+    {"Look", NULL},
+    {NULL, &verb_scan},   {NULL, &verb_observe}, {NULL, &verb_explain}, {NULL, &verb_doctor},
+    {"Cure", NULL},
+    {NULL, &verb_run},    {NULL, &verb_enable},  {NULL, &verb_disable}, {NULL, &verb_set},
+    {NULL, &verb_attach}, {NULL, &verb_detach},
+    {"Watch", NULL},
+    {NULL, &verb_status}, {NULL, &verb_top},     {NULL, &verb_report},  {NULL, &verb_metrics},
+    {"Prove", NULL},
+    {NULL, &verb_ab},
 };
 
 enum { VERBS = ARRAY_SIZE(verbs) };
@@ -23,22 +33,24 @@ enum { VERBS = ARRAY_SIZE(verbs) };
 static void print_overview(FILE *out) {
     fputs("Usage: unstall VERB [OPTION]... [ARGUMENT]...\n"
           "Removes the 40 ms stalls of Nagle's algorithm with delayed acknowledgements\n"
-          "from programs, reports them, and measures the gain.\n"
-          "\n",
+          "from programs, reports them, and measures the gain.\n",
           out);
     for (int i = 0; i < VERBS; i++)
-        fprintf(out, "  %-10s%s\n", verbs[i]->name, verbs[i]->summary);
+        if (verbs[i].verb)
+            fprintf(out, "  %-10s%s\n", verbs[i].verb->name, verbs[i].verb->summary);
+        else
+            fprintf(out, "\n%s:\n", verbs[i].title);
     fputs("\n"
           "  --help     this text; `unstall VERB --help` says more\n"
-          "  --version  the version\n\n"
+          "  --version  the version (-V)\n\n"
           "The manual: man unstall\n",
           out);
 }
 
 static const struct verb *find(const char *name) {
     for (int i = 0; i < VERBS; i++)
-        if (strcmp(verbs[i]->name, name) == 0)
-            return verbs[i];
+        if (verbs[i].verb && strcmp(verbs[i].verb->name, name) == 0)
+            return verbs[i].verb;
     return NULL;
 }
 
@@ -65,8 +77,8 @@ static int no_such_verb(const char *word) {
             return complain("%s: no such verb; did you mean %s? (--help lists all)", word,
                             other_names[i].verb);
     for (int i = 0; i < VERBS; i++)
-        if (args_distance(word, verbs[i]->name) < least) {
-            nearest = verbs[i];
+        if (verbs[i].verb && args_distance(word, verbs[i].verb->name) < least) {
+            nearest = verbs[i].verb;
             least = args_distance(word, nearest->name);
         }
     if (nearest && strlen(word) > 2)
@@ -95,7 +107,7 @@ int main(int argc, char **argv) {
             print_overview(stdout);
         return finish_output();
     }
-    if (strcmp(word, "--version") == 0) {
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         puts("unstall " UNSTALL_VERSION);
         return finish_output();
     }
