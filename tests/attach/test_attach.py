@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """unstall attach cures what runs already and what no preload reaches; detach puts all back."""
 
+import json
 import os
 import re
 import signal
@@ -158,6 +159,12 @@ def test_detached_it_stays_and_is_listed_until_detach():
         pattern = r"pid-{0}\s+process {0}, mode \w+, since \S+, 1 cured; detached\n"
         assert re.fullmatch(pattern.format(talker.pid), told)
         assert all(place.stat().st_mode & 0o777 == 0o700 for place in (PINS, PINS / f"pid-{talker.pid}"))
+        # status knew drop-ins only, so that there was no place where all that is cured is told
+        told = unstall("status").stdout
+        assert re.search(rf"^process {talker.pid}.*\n +attached +since 2.*; 1 connection cured\n"
+                         rf" +undo +unstall detach pid-{talker.pid}\n", told, re.MULTILINE)
+        listed, = json.loads(unstall("status", "--json").stdout)["attached"]
+        assert (listed["name"], listed["cured"]) == (f"pid-{talker.pid}", 1)
         # doctor proposed to attach it, and to start it again
         told = unstall("doctor", talker.pid)
         assert told.returncode == 0 and "unstall attach cures it already" in told.stdout

@@ -185,8 +185,8 @@ static int find_name(const struct manager *m, const char *word, char name[UNIT_R
     return failed;
 }
 
-static int finish(const struct status *s, size_t units, bool all) {
-    s->form->end(units);
+static int finish(const struct status *s, size_t units, const struct status_attached *a, bool all) {
+    s->form->end(units, a);
     int failed = finish_output();
     return failed ? failed : all ? 0 : EXIT_WITHOUT;
 }
@@ -205,7 +205,7 @@ static int status_of(const struct status *s, char (*base)[PATH_MAX], unsigned ba
     s->form->begin();
     s->form->unit(name, &facts, s->m);
     bool all = tell_running(s, name);
-    return finish(s, 1, facts.there && all);
+    return finish(s, 1, NULL, facts.there && all);
 }
 
 int service_status(const struct manager *m, const char *unit, bool json) {
@@ -229,5 +229,11 @@ int service_status(const struct manager *m, const char *unit, bool json) {
         total += count;
         free(list);
     }
-    return finish(&s, total, all);
+    char why[ATTACH_ERROR] = "";
+    struct status_attached a = {.list = NULL};
+    int failed = m->user ? 0 : attach_list(&a.list, &a.count, why);
+    a.unknown = failed && failed != -ENOSYS ? why : NULL; /* a build without BPF attaches nothing */
+    int code = finish(&s, total, m->user ? NULL : &a, all);
+    free(a.list);
+    return code;
 }

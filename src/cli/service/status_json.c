@@ -70,9 +70,27 @@ static void unit_end(void) {
     json_object_end(&j);
 }
 
-static void end(size_t units) {
+static void attached(const struct status_attached *a) {
+    json_array(&j, "attached");
+    for (size_t i = 0; i < a->count; i++) {
+        const struct attach_config *c = &a->list[i].config;
+        json_object(&j, NULL);
+        json_string(&j, "name", a->list[i].name);
+        json_string(&j, "target", a->list[i].known ? c->target : NULL);
+        json_unsigned(&j, "since", c->began_ns / 1000000000);
+        json_unsigned(&j, "cured", c->cured);
+        json_object_end(&j);
+    }
+    json_array_end(&j);
+}
+
+static void end(size_t units, const struct status_attached *a) {
     (void)units;
     json_array_end(&j);
+    if (a && !a->unknown)
+        attached(a);
+    else if (a)
+        json_null(&j, "attached");
     json_object_end(&j);
     json_end(&j);
 }

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "attach.h"
 #include "dropin.h"
 #include "stats_files.h"
 #include "unit.h"
@@ -37,15 +38,22 @@ struct status_running {
     const struct verdict *verdict; /* NULL: no statistics */
 };
 
+/* What is cured without a drop-in, by `unstall attach` or in a cgroup of `unstall run`. */
+struct status_attached {
+    struct attach_state *list;
+    size_t count;
+    const char *unknown; /* the reason why they are not known; NULL: they are */
+};
+
 /* Called in this order for each unit: unit, then running for each that systemd knows (or unknown, if
- * systemd does not run), then unit_end. */
+ * systemd does not run), then unit_end.  The last one gets NULL where a unit was asked for. */
 struct status_form {
     void (*begin)(void);
     void (*unit)(const char *name, const struct status_dropin *d, const struct manager *m);
     void (*unknown)(void);
     void (*running)(const struct status_running *r);
     void (*unit_end)(void);
-    void (*end)(size_t units);
+    void (*end)(size_t units, const struct status_attached *a);
 };
 
 extern const struct status_form status_as_text, status_as_json;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "format.h"
 #include "prose.h"
 #include "status_parts.h"
 #include "terminal.h"
@@ -75,9 +76,24 @@ static void running(const struct status_running *r) {
 
 static void unit_end(void) {}
 
-static void end(size_t units) {
+static void attached(const struct attach_state *s) {
+    char text[ATTACH_TARGET], date[NAME_ROOM], count[NAME_ROOM];
+    printf("%s\n", s->known ? safe_text(s->config.target, text, sizeof(text)) : s->name);
+    if (s->known)
+        line("attached", "since %s; %s connection%s cured", date_text(s->config.began_ns, date),
+             count_text(s->config.cured, count), s->config.cured == 1 ? "" : "s");
+    else
+        line("attached", "by another version of unstall");
+    line("undo", "unstall detach %s", s->name);
+}
+
+static void end(size_t units, const struct status_attached *a) {
     if (!units)
         puts("no unit has the library by a drop-in of unstall");
+    if (a && a->unknown)
+        printf("what is attached is not known: %s\n", a->unknown);
+    for (size_t i = 0; a && i < a->count; i++)
+        attached(&a->list[i]);
 }
 
 const struct status_form status_as_text = {begin, unit, unknown, running, unit_end, end};
