@@ -246,10 +246,10 @@ def test_a_locked_control_block_is_not_waited_for_for_ever(talker, folder):
 
 
 @pytest.mark.parametrize("words, message", [
-    ([], "no PID, FILE or DIR given; try --help\n"),
-    (["off"], "no PID, FILE or DIR given; try --help\n"),
-    (["1", "nodelya"], "nodelya: no such mode, process or file; a mode is off, observe, nodelay, cork, "
-                       "coalesce, auto or started\n"),
+    ([], "no PID, FILE, DIR or SERVICE given; try --help\n"),
+    (["off"], "no PID, FILE, DIR or SERVICE given; try --help\n"),
+    (["1", "nodelya"], "nodelya: no such mode, process, file or service with --stats; a mode is off, "
+                       "observe, nodelay, cork, coalesce, auto or started\n"),
     (["1", "off", "auto"], "auto: one mode at a time; try --help\n"),
     (["1", "--window", "10"], "--window 10: expected started, or microseconds, a whole number from 500 to "
                                "100000\n"),

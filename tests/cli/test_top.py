@@ -271,7 +271,7 @@ def test_a_signal_leaves_the_terminal_in_order(number):
     (["--once", "/no/such/folder"], "/no/such/folder: No such file"),
     (["--interval", "0", "/"], "--interval 0: expected seconds from 0.1 to 3600\n"),
     (["--interval", "x", "/"], "--interval x: expected seconds"),
-    (["a", "b"], "b: one PID or DIR at a time; try --help\n"),
+    (["a", "b"], "b: one PID, DIR or SERVICE at a time; try --help\n"),
     (["/tmp"], "stdin and stdout must be a terminal; --once needs none\n"),
 ])
 def test_what_cannot_be_is_refused(words, message):

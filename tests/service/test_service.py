@@ -133,7 +133,9 @@ def test_status_says_only_what_it_knows(c):
     assert "runs 1 process, which may not be inspected; run this as root" in said
     assert "stalls not known" in said
     assert "no process has the library" not in said and done.returncode == 1
-    c.unstall("set", c.main_pid("web"), "off", "--wait", "0")
+    assert c.unstall("report", "web.service").stdout.startswith("python3")
+    assert "no statistics" not in c.unstall("top", "--once", "web").stdout
+    c.unstall("set", "web", "off", "--wait", "0")
     assert not stalls(c, 8131) or "now mode off" in status(c, "web")
     assert wait_until(lambda: "now mode off" in status(c, "web"))
     assert c.unstall("status", "web", check=False).returncode == 1

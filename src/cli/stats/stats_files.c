@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "errors.h"
 
@@ -18,6 +19,19 @@ bool is_pid(const char *word, int *pid) {
         return false;
     *pid = (int)n;
     return true;
+}
+
+/* enable writes `%t/unstall/%N` into the drop-in: /run, and the name without its suffix. */
+bool is_service(const char *word, char *path, size_t bytes) {
+    static const char suffix[] = ".service";
+    struct stat st;
+    size_t length = strlen(word), end = sizeof(suffix) - 1;
+    if (strchr(word, '/') || word[0] == '.' || access(word, F_OK) == 0)
+        return false;
+    if (length > end && strcmp(word + length - end, suffix) == 0)
+        length -= end;
+    int n = snprintf(path, bytes, "/run/unstall/%.*s", (int)length, word);
+    return n > 0 && (size_t)n < bytes && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 static int add(struct stats_files *s, struct reader_file *r) {
@@ -108,10 +122,13 @@ static int add_folder(struct stats_files *s, const char *folder, unsigned want, 
 
 int stats_files_open(struct stats_files *s, const char *word, unsigned want, bool quiet) {
     struct stat st;
+    char path[4096];
     int pid = 0, failed = 0;
     *s = (struct stats_files){.list = NULL};
     if (is_pid(word, &pid))
         failed = add_process(s, pid, want);
+    else if (is_service(word, path, sizeof(path)))
+        failed = add_folder(s, path, want, quiet);
     else if (stat(word, &st) == 0 && S_ISDIR(st.st_mode))
         failed = add_folder(s, word, want, quiet);
     else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the user's word (PID, FILE or DIR) to the statistics files.
+ * From the user's word (PID, FILE, DIR or SERVICE) to the statistics files.
  */
 #ifndef UNSTALL_CLI_STATS_FILES_H
 #define UNSTALL_CLI_STATS_FILES_H
@@ -25,6 +25,10 @@ void stats_files_close(struct stats_files *s);
 
 /* True, and *pid, if the word is a process id. */
 bool is_pid(const char *word, int *pid);
+
+/* True, and `path`, if the word is no path but the name of a service ("app", "app.service") of which
+ * `unstall enable --stats` has a folder of statistics. */
+bool is_service(const char *word, char *path, size_t bytes);
 
 /* Adds up rows of equal endpoint, role, arm and mode.  The caller frees the list.  NULL and a complaint: no
  * memory. */

@@ -147,8 +147,8 @@ const struct verb verb_metrics = {
             "  --source SOURCE          exact or sampled; of --host, without it: exact where\n"
             "                           it may be used\n"
             "\n"
-            "DIR is the folder that UNSTALL_STATS named. Without --listen its statistics are\n"
-            "written to stdout once, in the text format of Prometheus, as the textfile\n"
-            "collector of node_exporter and promtool take it.\n",
+            "DIR is the folder that UNSTALL_STATS named, or a service that was enabled with\n"
+            "--stats. Without --listen the statistics are written to stdout once, in the text\n"
+            "format of Prometheus, as node_exporter's textfile collector and promtool take it.\n",
     .run = run,
 };

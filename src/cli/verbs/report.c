@@ -26,7 +26,7 @@ static int run(int argc, char **argv) {
     enum args_kind kind;
     while ((kind = args_next(&a)) != ARGS_END) {
         if (kind == ARGS_WORD) {
-            if (!args_one_word(&a, "PID, FILE or DIR", &word))
+            if (!args_one_word(&a, "PID, FILE, DIR or SERVICE", &word))
                 return EXIT_OWN;
         } else if (args_flag(&a, "--json")) {
             json = true;
@@ -35,7 +35,7 @@ static int run(int argc, char **argv) {
         }
     }
     if (!word)
-        return args_no_word("PID, FILE or DIR");
+        return args_no_word("PID, FILE, DIR or SERVICE");
     if (json && page)
         return complain("--json and --html: choose one of them");
     return report(word, json, page);
@@ -44,11 +44,12 @@ static int run(int argc, char **argv) {
 const struct verb verb_report = {
     .name = "report",
     .summary = "Tell what a program's statistics say, and who wrote the pieces",
-    .usage = "[--json|--html FILE] PID|FILE|DIR",
+    .usage = "[--json|--html FILE] PID|FILE|DIR|SERVICE",
     .help = "  --json       everything, for programs; the form is in the manual\n"
             "  --html FILE  the report as a page with pictures (\"-\": standard output)\n"
             "\n"
             "PID is a running process, FILE the statistics file that one has left, DIR the\n"
-            "folder that UNSTALL_STATS named (all its processes, added up).\n",
+            "folder that UNSTALL_STATS named (all its processes, added up), and SERVICE one\n"
+            "that was enabled with --stats.\n",
     .run = run,
 };

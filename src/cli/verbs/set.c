@@ -159,10 +159,12 @@ static int set_all(char *const *targets, unsigned count, struct request *r, bool
     return failed ? failed : unsaid;
 }
 
-/* A word that is neither a process nor a file nor a mode. */
+/* A word that is neither a process nor a file nor a service nor a mode. */
 static bool is_mistyped(const char *word) {
+    char path[4096];
     int pid;
-    return !is_pid(word, &pid) && access(word, F_OK) != 0 && !strchr(word, '/');
+    return !is_pid(word, &pid) && access(word, F_OK) != 0 && !strchr(word, '/') &&
+           !is_service(word, path, sizeof(path));
 }
 
 static int run(int argc, char **argv) {
@@ -182,8 +184,8 @@ static int run(int argc, char **argv) {
                 return complain("%s: one mode at a time; try --help", a.word);
             r.change.mode = steer_mode(a.word);
         } else if (is_mistyped(a.word)) {
-            return complain("%s: no such mode, process or file; a mode is off, observe, nodelay, cork, "
-                            "coalesce, auto or started",
+            return complain("%s: no such mode, process, file or service with --stats; a mode is off, "
+                            "observe, nodelay, cork, coalesce, auto or started",
                             a.word);
         } else if (count == TARGETS) {
             return complain("%s: at most %d at a time; give their folder", a.word, TARGETS);
@@ -192,7 +194,7 @@ static int run(int argc, char **argv) {
         }
     }
     if (count == 0)
-        return args_no_word("PID, FILE or DIR");
+        return args_no_word("PID, FILE, DIR or SERVICE");
     r.asks = r.change.mode == STEER_AS_IS && r.change.window_us == STEER_AS_IS &&
              r.change.killed == STEER_AS_IS && !r.words.given;
     if ((r.words.seeded || r.words.arms.assignment) && !r.words.arms.count)
@@ -207,7 +209,7 @@ static int run(int argc, char **argv) {
 const struct verb verb_set = {
     .name = "set",
     .summary = "Change the mode of a program that runs",
-    .usage = "[OPTION]... PID|FILE|DIR... [MODE]",
+    .usage = "[OPTION]... PID|FILE|DIR|SERVICE... [MODE]",
     .help = "  --window US|started  the longest time that anything is held, in microseconds\n"
             "  --arms LIST|none     an experiment: each new connection gets one of these by\n"
             "                       chance, as in off:50,auto:50\n"
@@ -222,7 +224,8 @@ const struct verb verb_set = {
             "MODE is off, observe, nodelay, cork, coalesce, auto, or started: as the program\n"
             "was started. Without MODE and options the mode in force is told.\n"
             "PID is a process that was started with --stats (UNSTALL_STATS), FILE its\n"
-            "statistics file, DIR stands for all processes that have one there.\n"
+            "statistics file, DIR stands for all processes that have one there, and SERVICE\n"
+            "for those of a service that was enabled with --stats.\n"
             "A program takes the change up when its next message begins, and within a\n"
             "window where something is held.\n",
     .run = run,

@@ -63,7 +63,7 @@ static int run(int argc, char **argv) {
     enum args_kind kind;
     while ((kind = args_next(&a)) != ARGS_END) {
         if (kind == ARGS_WORD) {
-            if (!args_one_word(&a, "PID or DIR", &t.watched))
+            if (!args_one_word(&a, "PID, DIR or SERVICE", &t.watched))
                 return EXIT_OWN;
         } else if (args_flag(&a, "--once")) {
             one = true;
@@ -74,20 +74,21 @@ static int run(int argc, char **argv) {
         }
     }
     if (!t.watched && !(t.watched = usual_folder()))
-        return complain("no PID or DIR given, UNSTALL_STATS is not set and /dev/shm/unstall does not "
-                        "exist; try --help");
+        return complain("no PID, DIR or SERVICE given, UNSTALL_STATS is not set and /dev/shm/unstall "
+                        "does not exist; try --help");
     return one ? once(&t, interval) : top_screen(&t, interval);
 }
 
 const struct verb verb_top = {
     .name = "top",
     .summary = "Show live what programs with statistics do, by endpoint",
-    .usage = "[--once] [--interval SECONDS] [PID|DIR]",
+    .usage = "[--once] [--interval SECONDS] [PID|DIR|SERVICE]",
     .help = "  --once              one frame to stdout, without keys and colours\n"
             "  --interval SECONDS  time between looks (1)\n"
             "\n"
-            "PID is a process with statistics, DIR the folder that UNSTALL_STATS named.\n"
-            "Without either: $UNSTALL_STATS, or /dev/shm/unstall. Keys: q quits, ? tells the\n"
-            "others; k sets mode off in the selected process (the process itself lives on).\n",
+            "PID is a process with statistics, DIR the folder that UNSTALL_STATS named, and\n"
+            "SERVICE one that was enabled with --stats. Without one: $UNSTALL_STATS, or\n"
+            "/dev/shm/unstall. Keys: q quits, ? tells the others; k sets mode off in the\n"
+            "selected process (the process itself lives on).\n",
     .run = run,
 };
