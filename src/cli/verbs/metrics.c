@@ -148,7 +148,8 @@ const struct verb verb_metrics = {
             "                           it may be used\n"
             "\n"
             "DIR is the folder that UNSTALL_STATS named, or a service that was enabled with\n"
-            "--stats. Without --listen the statistics are written to stdout once, in the text\n"
-            "format of Prometheus, as node_exporter's textfile collector and promtool take it.\n",
+            "--stats. Without --listen the statistics are written to stdout once, in the\n"
+            "text format of Prometheus, as the textfile collector of node_exporter and\n"
+            "promtool take it.\n",
     .run = run,
 };
