@@ -116,6 +116,10 @@ def test_a_port_is_cured():
         with attached("--port", one.peer_port, "--mode", "always"):
             assert is_cured(one)
             assert stalls(other)
+            # doctor did not know of it
+            told = [" ".join(unstall("doctor", talker.pid).stdout.split()) for talker in (one, other)]
+            cured = f"its connections with port {one.peer_port} at one end are cured; undo it: unstall detach"
+            assert cured in told[0] and cured not in told[1]
         assert stalls(one)
 
 

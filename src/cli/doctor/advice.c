@@ -38,6 +38,9 @@ static void remarks_of_process(struct diagnosis *d) {
                "(AT_SECURE): ld.so then ignores LD_PRELOAD, and the library ignores its variables");
     if (d->attached[0])
         REMARK("attached as %s: its connections are cured without the library", d->attached);
+    if (d->attached_port[0])
+        REMARK("its connections with port %u at one end are cured; undo it: unstall detach %s", d->port,
+               d->attached_port);
     if (p->preload_asked && !p->library[0] && !p->secure && d->file.linker[0])
         REMARK("LD_PRELOAD named libunstall.so at its start, but the library is not loaded: ld.so "
                "wrote the reason to its stderr%s",

@@ -26,6 +26,8 @@ struct diagnosis {
     struct process_facts process;
     char stats_file[PATH_MAX]; /* its statistics, or "" */
     char attached[64];         /* the name of the attachment that cures it (`unstall attach --list`), or "" */
+    char attached_port[64];    /* the same of one to a port that a socket of it has at one end, or "" */
+    unsigned port;
     char mode[32];          /* in force now; "" if it is not known */
     struct tcp_socket *sockets;
     size_t socket_count;

@@ -56,7 +56,14 @@ static void ask_stats_file(struct diagnosis *d) {
     reader_free(r);
 }
 
-/* The attachment to this process, to its cgroup or to one above.  One to a port may be of others. */
+static bool has_port(const struct diagnosis *d, unsigned port) {
+    for (size_t i = 0; d->socket_count != SIZE_MAX && i < d->socket_count; i++)
+        if (d->sockets[i].local.port == port || d->sockets[i].peer.port == port)
+            return true;
+    return false;
+}
+
+/* The attachment to this process, to its cgroup or to one above. */
 static void ask_attachments(struct diagnosis *d) {
     struct attach_state *list = NULL;
     size_t count = 0;
@@ -68,8 +75,14 @@ static void ask_attachments(struct diagnosis *d) {
         const struct attach_config *c = &list[i].config;
         bool its = c->pid ? c->pid == pid && attach_start_of(pid) == c->pid_start
                           : attach_has_cgroup(c->path, c->cgroup) && attach_is_below(pid, c->path);
-        if (list[i].known && !c->port && its)
+        if (!list[i].known || !its)
+            continue;
+        if (!c->port)
             snprintf(d->attached, sizeof(d->attached), "%s", list[i].name);
+        else if (has_port(d, c->port)) {
+            snprintf(d->attached_port, sizeof(d->attached_port), "%s", list[i].name);
+            d->port = c->port;
+        }
     }
     free(list);
 }
@@ -100,8 +113,8 @@ static int diagnose_process(struct diagnosis *d, pid_t pid) {
         snprintf(d->mode, sizeof(d->mode), "%s", p->mode[0] ? p->mode : "auto");
         ask_stats_file(d);
     }
-    ask_attachments(d);
     d->sockets = tcp_sockets(pid, &d->socket_count);
+    ask_attachments(d);
     return 0;
 }
 
