@@ -82,8 +82,19 @@ def _whole(least, most):
     return lambda name, text: _number(name, text, least, most, whole=True)
 
 
-def _real(least, most):
-    return lambda name, text: _number(name, text, least, most)
+UNITS = {"": 1, "ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600}
+
+
+def _time(least, most):
+    """Seconds: "2.5", "500ms", "30s", "5m", "2h"."""
+    def parse(name, text):
+        words = re.fullmatch(r"(\d+\.?\d*|\.\d+)([a-z]*)", text, re.ASCII)
+        seconds = float(words[1]) * UNITS.get(words[2], -1) if words else -1
+        if not least <= seconds <= most:
+            raise Refused(f"{name} {text}: expected seconds from {least:.9g} to {most:.9g}, or a time as "
+                          "500ms, 30s, 5m or 2h")
+        return seconds
+    return parse
 
 
 def _one_of(*words):
@@ -130,7 +141,7 @@ TABLE = {
     "--arms": ("asked_arms", _text),
     "--base": ("asked_base", _text),
     "--rounds": ("rounds", _whole(1, 100000)),
-    "--time": ("time", _real(0.1, 31536000)),
+    "--time": ("time", _time(0.1, 31536000)),
     "--warmup": ("warmup", _whole(0, 1000)),
     "--metric": ("metric", _one_of(*METRICS)),
     "--score": ("score", _regex),
@@ -153,7 +164,7 @@ TABLE = {
     "--min-exchanges": ("min_exchanges", _whole(1, 1000000)),
     "--aa": ("aa", None),
     "--merge": ("merge", None),
-    "--timeout": ("timeout", _real(0.1, 31536000)),
+    "--timeout": ("timeout", _time(0.1, 31536000)),
     "--ignore-failure": ("ignore_failure", None),
     "--show-output": ("show_output", None),
     "--quiet": ("quiet", None),

@@ -434,10 +434,16 @@ def test_an_interrupt_as_soon_as_it_is_offered_ends_the_watching(statistics):
     assert re.search("running for" if statistics else f"Scanned process {process.pid} for", done.stderr)
 
 
+def test_a_time_may_have_a_unit():
+    begun = time.monotonic()
+    done = unstall("observe", "--time", "300ms", "--", "sleep", "60")
+    assert done.returncode == 0 and 0.3 <= time.monotonic() - begun < 30
+
+
 @pytest.mark.parametrize("words, message", [
     (["--mode", "auto", "true"], "--mode auto: observe changes nothing; see unstall run --mode\n"),
     (["--stats", "/x", "true"], "--stats /x: observe keeps its own statistics while it runs"),
-    (["--time", "0", "true"], "--time 0: expected a whole number from 1"),
+    (["--time", "0", "true"], "--time 0: expected seconds from 0.1 to 1000000, or a time as 500ms, "),
     (["--report", "/x", "--html", "/y", "--", "true"], "--report and --html: choose one of them\n"),
     (["--report", "/x", "--html", "/y", "1"], "--report and --html: choose one of them\n"),
     ([], "no PROGRAM or PID given; try --help\n"),

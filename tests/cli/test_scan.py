@@ -569,8 +569,8 @@ def test_the_exact_source_is_refused_in_one_sentence_without_its_capabilities():
 
 
 @pytest.mark.parametrize("words, message", [
-    (["--time", "0"], "--time 0: expected seconds from 0.1 to 86400"),
-    (["--time", "soon"], "--time soon: expected seconds from 0.1 to 86400"),
+    (["--time", "0"], "--time 0: expected seconds from 0.1 to 86400, or a time as 500ms, 30s, 5m or 2h"),
+    (["--time", "5x"], "--time 5x: expected seconds from 0.1 to 86400, or a time as 500ms, 30s, 5m or 2h"),
     (["--port", "70000"], "--port 70000: expected a whole number from 1 to 65535"),
     (["--source", "guessed"], "--source guessed: expected exact or sampled"),
     (["--pid", "4194304"], "4194304: no such process; give the id of a running one"),

@@ -269,7 +269,7 @@ def test_a_signal_leaves_the_terminal_in_order(number):
 
 @pytest.mark.parametrize("words, message", [
     (["--once", "/no/such/folder"], "/no/such/folder: No such file"),
-    (["--interval", "0", "/"], "--interval 0: expected seconds from 0.1 to 3600\n"),
+    (["--interval", "0", "/"], "--interval 0: expected seconds from 0.1 to 3600, or a time as 500ms, "),
     (["--interval", "x", "/"], "--interval x: expected seconds"),
     (["a", "b"], "b: one PID, DIR or SERVICE at a time; try --help\n"),
     (["/tmp"], "stdin and stdout must be a terminal; --once needs none\n"),

@@ -221,6 +221,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path, change, complaint):
     (["--score", "(", "true"], "--score (: expected a regular expression of Python"),
     (["--rounds"], "--rounds: needs a value; try --help"),
     (["--until-sure=yes", "true"], "--until-sure=yes: takes no value; try --help"),
+    (["--time", "5x", "true"], "--time 5x: expected seconds from 0.1 to 31536000, or a time as 500ms, "),
     (["--confidence", "5", "true"], "--confidence 5: expected a number from 50 to 99.99"),
     (["--server", "x", "--", "true"], "--server and --ready: each needs the other"),
     (["--stop-if", "worse", "true"], "--stop-if: only with --live"),
@@ -235,6 +236,12 @@ def test_what_is_asked_wrongly_is_refused(words, complaint):
     with pytest.raises(options.Refused) as refused:
         options.parse(list(map(str, words)))
     assert complaint in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text, seconds", [("2.5", 2.5), ("500ms", 0.5), ("30s", 30), ("5m", 300),
+                                           ("2h", 7200)])
+def test_a_time_may_have_a_unit(text, seconds):
+    assert options.parse(["--time", text, "true"]).time == pytest.approx(seconds)
 
 
 def test_without_strace_no_round_is_run(monkeypatch, tmp_path):

@@ -173,10 +173,18 @@ bool number_of(const char *what, const char *text, long least, long most, long *
 }
 
 bool seconds_of(const char *what, const char *text, double most, double *out) {
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"", 1}, {"ms", 0.001}, {"s", 1}, {"m", 60}, {"min", 60}, {"h", 3600}};
     char *end = NULL;
-    double seconds = strtod(text, &end);
-    if (end == text || *end || !(seconds >= 0.1 && seconds <= most)) {
-        complain("%s %s: expected seconds from 0.1 to %g", what, text, most);
+    double n = strtod(text, &end), seconds = 0;
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (end != text && strcmp(end, units[i].name) == 0)
+            seconds = n * units[i].seconds;
+    if (!(seconds >= 0.1 && seconds <= most)) {
+        complain("%s %s: expected seconds from 0.1 to %.9g, or a time as 500ms, 30s, 5m or 2h", what, text,
+                 most);
         return false;
     }
     *out = seconds;

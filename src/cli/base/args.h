@@ -63,7 +63,7 @@ bool is_number(const char *text, long least, long most, long *out);
 /* The same, with a complaint about `what` ("--port") if it is not. */
 bool number_of(const char *what, const char *text, long least, long most, long *out);
 
-/* The same for a number of seconds from 0.1 to `most`, fractions allowed. */
+/* The same for a time of 0.1 to `most` seconds: "2.5", "500ms", "30s", "5m", "2h". */
 bool seconds_of(const char *what, const char *text, double most, double *out);
 
 #endif

@@ -226,10 +226,11 @@ static void time_is_up(int signal) {
     pass_on(SIGTERM);
 }
 
-void launch_limit(long seconds) {
+void launch_limit(double seconds) {
     struct sigaction action = {.sa_handler = time_is_up, .sa_flags = SA_RESTART};
-    struct itimerval timer = {.it_value.tv_sec = seconds};
-    if (!seconds)
+    const long us = (long)(seconds * 1e6);
+    struct itimerval timer = {.it_value = {us / 1000000, us % 1000000}};
+    if (us == 0)
         return;
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &timer, NULL);

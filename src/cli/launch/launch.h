@@ -91,7 +91,7 @@ void launch_hold_signals(struct launch *l);
 pid_t launch_spawn(struct launch *l);
 
 /* Ends the child by SIGTERM after so many seconds; 0: never. */
-void launch_limit(long seconds);
+void launch_limit(double seconds);
 
 /* Waits for the child: its exit code, or 128 plus the signal that has ended it.  An end by the SIGTERM of
  * launch_limit() is planned: 0. */

@@ -25,7 +25,7 @@
 
 struct options {
     const char *report; /* a file; "stderr"; "-": standard output */
-    long seconds;       /* 0: until it ends */
+    double seconds;     /* 0: until it ends */
     const char *page; /* of HTML, or NULL */
     bool json, who;
 };
@@ -140,9 +140,9 @@ static void catch_signals(void) {
 }
 
 /* Waits until the time is over, the process has ended or the user interrupts. */
-static void wait_for_it(const struct reader_file *r, long seconds) {
+static void wait_for_it(const struct reader_file *r, double seconds) {
     enum { TICK_MS = 100 };
-    for (long ms = 0; !stopped && (!seconds || ms < seconds * 1000); ms += TICK_MS) {
+    for (long ms = 0; !stopped && (seconds == 0 || (double)ms < seconds * 1000); ms += TICK_MS) {
         int maps = ms % 1000 ? 1 : reader_maps((pid_t)r->header.pid, r->device, r->inode);
         if (maps == 0 || maps == -ESRCH)
             return;
@@ -189,9 +189,9 @@ static int scan_process(const struct options *o, pid_t pid) {
         return complain("%s", error);
     survey_catch_signals();
     remark("process %d keeps no statistics: it is watched through the kernel%s", (int)pid,
-           o->seconds ? "" : "; Ctrl-C ends this and prints the report");
+           o->seconds > 0 ? "" : "; Ctrl-C ends this and prints the report");
     struct who *who = o->who ? who_begin(pid) : NULL;
-    int failed = survey_look(&s, (double)o->seconds, NULL);
+    int failed = survey_look(&s, o->seconds, NULL);
     if (who)
         who_end(who);
     if (failed)
@@ -230,7 +230,7 @@ static int observe_process(const struct options *o, int pid) {
     if (!before)
         return complain("%s", error.text);
     catch_signals();
-    if (!o->seconds)
+    if (o->seconds == 0)
         remark("watching process %d; Ctrl-C ends this and prints the report", pid);
     struct who *who = o->who ? who_begin(pid) : NULL;
     wait_for_it(before, o->seconds);
@@ -266,7 +266,7 @@ static bool own_option(struct options *o, struct args *a) {
     if (args_flag(a, "--who"))
         return o->who = true;
     if (args_value(a, "--time", &value)) {
-        if (!number_of("--time", value, 1, 1000000, &o->seconds))
+        if (!seconds_of("--time", value, 1000000, &o->seconds))
             exit(EXIT_OWN);
         return true;
     }
