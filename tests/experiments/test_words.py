@@ -160,6 +160,15 @@ def saved(folder, name, made):
     return folder / f"{name}.json"
 
 
+@pytest.mark.parametrize("paired, count, size", [
+    (True, 1, "1 round of 2 arms"), (True, 3, "3 rounds of 2 arms"), (False, 2, "2 connections in 2 arms"),
+    (False, 1, "1 connection in 2 arms")])  # once "1 connections in 2 arms"
+def test_the_size_of_an_experiment_is_counted(paired, count, size):
+    made = SimpleNamespace(experiment={"base": "off", "seed": 1}, paired=paired, arms=["off", "auto"],
+                           rounds=lambda: range(count), units=range(count), machines={})
+    assert text.heading(made) == [f"{size}, base off, seed 1"]
+
+
 def test_hosts_merge_as_strata(tmp_path):
     """Each alone has too few rounds; together they have enough, and exchanges add up."""
     paths = [saved(tmp_path, f"host{n}", made_up(4, 0.7, seed=n)) for n in range(5)]

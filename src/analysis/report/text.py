@@ -68,11 +68,10 @@ def heading(results):
     """The size of the experiment, its seed, the commands and the machines."""
     asked = results.experiment
     if results.paired:
-        done = len(results.rounds())
-        size = f"{done} round{'s' * (done != 1)} of {len(results.arms)} arms"
+        count, word = len(results.rounds()), "round"
     else:
-        word = asked.get("assignment", "connection")
-        size = f"{len(results.units)} {word}s in {len(results.arms)} arms"
+        count, word = len(results.units), asked.get("assignment", "connection")
+    size = f"{count} {word}{'s' * (count != 1)} {'of' if results.paired else 'in'} {len(results.arms)} arms"
     lines = [fit(f"{size}, base {asked['base']}, seed {asked['seed']}")]
     lines += [cut("  " + line) for line in commands(results)]
     for stratum, facts in list(results.machines.items())[:6]:
