@@ -170,6 +170,7 @@ def test_a_socket_activated_service(c):
                               "name its service: lazy.service\n")
     said = c.unstall("enable", "lazy").stdout
     assert "enabled for lazy.service from its next start\n" in said
+    assert said.endswith("to watch: unstall status lazy.service\nto undo:  unstall disable lazy.service\n")
     assert not stalls(c, 8103)
     c.unstall("disable", "lazy", "--restart")
     assert stalls(c, 8103)

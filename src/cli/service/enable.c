@@ -254,6 +254,11 @@ static void conclude(const struct service_order *o, const struct unit *u) {
                manager_option(&o->manager), u->name);
     else
         printf("enabled for %s from its next start\n", u->name);
+    const char *manager = manager_option(&o->manager);
+    printf("to watch: unstall status %s%s", manager, u->name);
+    if (o->stats && !o->manager.user && !u->template)
+        printf("; unstall top %s", u->name);
+    printf("\nto undo:  unstall disable %s%s%s\n", manager, o->restart ? "--restart " : "", u->name);
 }
 
 static int enable(const struct service_order *o, const struct unit *u, const struct dropin *d,
