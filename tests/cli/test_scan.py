@@ -12,6 +12,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from test_top import Terminal
 
 from harness import (COMMAND, AnsweringPeer, bare_env, command_of_everybody, patiently, podman_env,
                      remove_cgroups, second_thread, skip, started, two_namespaces, unstall, within)
@@ -566,6 +567,14 @@ def test_the_exact_source_is_refused_in_one_sentence_without_its_capabilities():
                         r"(it needs CAP_BPF and CAP_PERFMON, for instance as root|"
                         r"this build has no BPF programs; .*); --source sampled needs no privilege\n",
                         done.stderr)
+
+
+def test_a_terminal_is_told_at_once_what_goes_on():
+    """It was silent for ten seconds."""
+    with Terminal(COMMAND, "scan", "--time", "60") as terminal:
+        terminal.wait_for("^unstall scan: looking at this host for 60 s; Ctrl-C ends it and reports$")
+        terminal.type("C-c")
+        terminal.wait_for("^ended with [01]$")
 
 
 @pytest.mark.parametrize("words, message", [

@@ -232,6 +232,8 @@ static int observe_process(const struct options *o, int pid) {
     catch_signals();
     if (o->seconds == 0)
         remark("watching process %d; Ctrl-C ends this and prints the report", pid);
+    else if (isatty(STDERR_FILENO))
+        remark("watching process %d for %g s; Ctrl-C ends this and prints the report", pid, o->seconds);
     struct who *who = o->who ? who_begin(pid) : NULL;
     wait_for_it(before, o->seconds);
     if (who)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "args.h"
 #include "errors.h"
@@ -42,6 +43,8 @@ static int report(struct scan *s) {
     struct page_file file = {.out = NULL};
     if (s->page && page_file_open(&file, "--html", s->page) != 0)
         return EXIT_OWN;
+    if (isatty(STDERR_FILENO) && !s->watch)
+        remark("looking at %s for %g s; Ctrl-C ends it and reports", v->scope, s->seconds);
     int failed = survey_look(v, s->timed || !s->watch ? s->seconds : 0, s->watch ? show : NULL);
     if (failed)
         complain("the scan has failed: %s", strerror(-failed));
