@@ -33,6 +33,12 @@ def test_the_page_has_verdict_ladder_distribution_and_tables(tmp_path):
     assert "<code>unstall run --mode auto -- " in text
 
 
+def test_the_page_says_when_where_and_by_what_it_was_made(tmp_path):
+    """A page in a ticket said neither."""
+    assert re.search(r"<footer><p>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4} on \S+, Linux \S+, by unstall "
+                     r"[\d.]+: \S*unstall report --html ", page_of(tmp_path, STALLING))
+
+
 @pytest.mark.parametrize("role, ends", [("2", ["the program", "127.0.0.1:8080"]),
                                         ("1", ["127.0.0.1:8080", "a client"])])
 def test_the_ladder_names_both_ends(tmp_path, role, ends):

@@ -3,6 +3,8 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
 
 #include "format.h"
 
@@ -17,6 +19,7 @@ static const char style[] =
     "h1 { font-size: 1.4em } h2 { font-size: 1.1em; margin: 1.8em 0 .4em }\n"
     ".verdict { border-left: .4em solid var(--ink); padding: .5em 1em; background: var(--shade);\n"
     "  font-size: 1.1em }\n"
+    "footer { margin-top: 2em; border-top: 1px solid var(--grid); font-size: .85em }\n"
     "pre { font-family: monospace; background: var(--shade); padding: .6em; white-space: pre-wrap "
     "}\n"
     ".wide { overflow-x: auto } .side { display: flex; flex-wrap: wrap; gap: 1em }\n"
@@ -110,7 +113,28 @@ void page_begin(FILE *out, const char *title) {
     element(out, "<h1>", title, "</h1>\n");
 }
 
+/* Where, when and by what it was made: a page in a ticket must say so itself. */
+static void page_origin(FILE *out) {
+    char when[64] = "?", command[2048] = "unstall", text[4096];
+    struct utsname host = {.nodename = "?"};
+    time_t now = time(NULL);
+    struct tm local;
+    if (localtime_r(&now, &local))
+        strftime(when, sizeof(when), "%F %T %z", &local);
+    uname(&host);
+    FILE *in = fopen("/proc/self/cmdline", "re");
+    size_t length = in ? fread(command, 1, sizeof(command) - 1, in) : 0;
+    if (in)
+        fclose(in);
+    for (size_t i = 0; i + 1 < length; i++)
+        command[i] = command[i] ? command[i] : ' ';
+    snprintf(text, sizeof(text), "%s on %s, %s %s, by unstall " UNSTALL_VERSION ": %s", when, host.nodename,
+             host.sysname, host.release, command);
+    element(out, "<footer><p>", text, "</p></footer>\n");
+}
+
 void page_end(FILE *out) {
+    page_origin(out);
     fprintf(out, "</main>\n<script>\n%s</script>\n</body>\n</html>\n", script);
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 void page_begin(FILE *out, const char *title);
+/* Ends it with a line that says when, on which host and kernel, and by which command it was made. */
 void page_end(FILE *out);
 
 /* Text within an element that the caller has written. */
