@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "format.h"
 #include "scan_report.h"
@@ -76,35 +78,60 @@ static void head(FILE *out, const struct scan_report *report, bool ascii) {
     fputc('\n', out);
 }
 
+/* The columns that a terminal has no room for are left out, the least important first.  A pipe gets all. */
+struct columns {
+    bool each, a_second, receiver;
+};
+
+static struct columns shown_columns(FILE *out) {
+    enum {
+        LEAST = PROCESS_COLUMNS + ENDPOINT_COLUMNS + STALLS_COLUMNS + NUMBER_COLUMNS,
+        RECEIVER_COLUMNS = 26,
+    };
+    int room = isatty(fileno(out)) ? terminal_width(out) - LEAST : INT_MAX;
+    return (struct columns){
+        .each = room >= NUMBER_COLUMNS,
+        .a_second = room >= 2 * NUMBER_COLUMNS,
+        .receiver = room >= 2 * NUMBER_COLUMNS + RECEIVER_COLUMNS,
+    };
+}
+
 static void heading(FILE *out) {
+    const struct columns columns = shown_columns(out);
     fputs(colour(out, BOLD), out);
     print_left(out, "sender", PROCESS_COLUMNS);
     print_left(out, " endpoint", ENDPOINT_COLUMNS);
     print_right(out, "stalls", STALLS_COLUMNS);
-    print_right(out, "a second", NUMBER_COLUMNS);
+    if (columns.a_second)
+        print_right(out, "a second", NUMBER_COLUMNS);
     print_right(out, "lost", NUMBER_COLUMNS);
-    print_right(out, "each", NUMBER_COLUMNS);
+    if (columns.each)
+        print_right(out, "each", NUMBER_COLUMNS);
     fputs(colour(out, PLAIN), out);
-    fputs("  receiver\n", out);
+    fputs(columns.receiver ? "  receiver\n" : "\n", out);
 }
 
 static void row(FILE *out, const struct scan_row *r, const struct scan_result *result, bool ascii) {
     char text[ENDPOINT_ROOM + NAME_ROOM], address[ENDPOINT_ROOM];
     double seconds = (double)(result->ended_ns - result->began_ns) / 1e9;
     const struct scan_estimate *e = &r->stalls;
+    const struct columns columns = shown_columns(out);
     print_left(out, scan_process_text(&r->process, r->uid, text, sizeof(text)), PROCESS_COLUMNS);
     snprintf(text, sizeof(text), " %s %s", r->listens ? "at" : "to",
              address_text(&r->endpoint, address));
     print_left(out, text, ENDPOINT_COLUMNS);
     print_right(out, scan_stalls_text(e, result->kind, ascii, text), STALLS_COLUMNS);
     snprintf(text, sizeof(text), "%.1f", e->count / seconds);
-    print_right(out, text, NUMBER_COLUMNS);
+    if (columns.a_second)
+        print_right(out, text, NUMBER_COLUMNS);
     print_right(out, time_text((uint64_t)e->lost_ns, ascii, text), NUMBER_COLUMNS);
-    print_right(out, time_text((uint64_t)(e->lost_ns / e->count), ascii, text), NUMBER_COLUMNS);
-    fprintf(out, "  %s", scan_receiver_text(r, text, sizeof(text)));
-    if (r->process.container[0])
+    if (columns.each)
+        print_right(out, time_text((uint64_t)(e->lost_ns / e->count), ascii, text), NUMBER_COLUMNS);
+    if (columns.receiver)
+        fprintf(out, "  %s", scan_receiver_text(r, text, sizeof(text)));
+    if (columns.receiver && r->process.container[0])
         fprintf(out, "  [container %s]", r->process.container);
-    else if (r->process.unit[0])
+    else if (columns.receiver && r->process.unit[0])
         fprintf(out, "  [%s]", safe_text(r->process.unit, text, sizeof(text)));
     fputc('\n', out);
 }

@@ -531,6 +531,20 @@ def test_the_report_can_be_a_page(tmp_path):
     assert f"unstall doctor {actor.pid}" in page and "times a second" in page
 
 
+@pytest.mark.parametrize("columns, headings", [
+    (80, "sender endpoint stalls lost"), (100, "sender endpoint stalls a second lost each"),
+    (140, "sender endpoint stalls a second lost each receiver"),
+])
+def test_the_table_fits_the_terminal(columns, headings):
+    """It had 108 columns and more, and each line broke."""
+    with Actor("stall") as actor, \
+         Terminal(COMMAND, "scan", "--time", "3", "--port", actor.port, columns=columns) as terminal:
+        lines = terminal.wait_for("^ended with 1$", 30).splitlines()
+    (at,) = [n for n, line in enumerate(lines) if line.startswith("sender")]
+    assert " ".join(lines[at].split()) == headings
+    assert lines[at + 1].startswith("python3") and lines[at + 2] == ""
+
+
 def test_the_table_can_be_watched():
     with Actor("stall") as actor:
         done = scan_until_told(lambda seconds: unstall("scan", "--watch", "--time", seconds + 0.3,
