@@ -11,7 +11,7 @@ import uuid
 
 import pytest
 
-from harness import COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, unstall, wait_for
+from harness import COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, skip, unstall, wait_for
 from stats_files import PROGRAMS, STALLING, make_stats_file, stats_folder
 
 TALKER = r"""
@@ -265,6 +265,15 @@ def test_a_signal_leaves_the_terminal_in_order(number):
         os.kill(int((folder / "pid").read_text(encoding="utf-8")), number)
         screen = terminal.wait_for("^ended with 0")
         assert "Nobody" not in screen
+
+
+def test_without_any_statistics_it_looks_at_the_whole_host():
+    if os.geteuid() != 0:
+        skip("only root can hide /dev/shm")
+    hidden = "mount -t tmpfs none /dev/shm && exec \"$@\""
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", hidden, "-", COMMAND, "top", "--once"],
+                          text=True, capture_output=True, check=False, env=bare_env())
+    assert done.returncode in (0, 1) and done.stdout.startswith("Scanned this host for "), done
 
 
 @pytest.mark.parametrize("words, message", [

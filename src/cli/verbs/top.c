@@ -73,9 +73,11 @@ static int run(int argc, char **argv) {
             return EXIT_OWN;
         }
     }
-    if (!t.watched && !(t.watched = usual_folder()))
-        return complain("no PID, DIR or SERVICE given, UNSTALL_STATS is not set and /dev/shm/unstall "
-                        "does not exist; try --help");
+    if (!t.watched && !(t.watched = usual_folder())) { /* no statistics: the whole host, from the kernel */
+        static char scan[] = "scan", option[] = "--watch", once_for[] = "--time=1";
+        verb_now = &verb_scan;
+        return verb_scan.run(2, (char *[]){scan, one ? once_for : option, NULL});
+    }
     return one ? once(&t, interval) : top_screen(&t, interval);
 }
 
@@ -88,7 +90,7 @@ const struct verb verb_top = {
             "\n"
             "PID is a process with statistics, DIR the folder that UNSTALL_STATS named, and\n"
             "SERVICE one that was enabled with --stats. Without one: $UNSTALL_STATS, or\n"
-            "/dev/shm/unstall. Keys: q quits, ? tells the others; k sets mode off in the\n"
-            "selected process (the process itself lives on).\n",
+            "/dev/shm/unstall, or else the whole host, as scan --watch. Keys: q quits, ?\n"
+            "tells the others; k sets mode off in the selected process (it lives on).\n",
     .run = run,
 };
