@@ -87,7 +87,7 @@ static void nearest_option(const struct args *a, char name[static 64]) {
         option[length] = '\0';
         unsigned distance = strncmp(option, a->option, typed) == 0 ? 0 : args_distance(a->option, option);
         if (distance < least || (distance == least && distance < NEAR)) {
-            strcpy(name, distance < least ? option : "");
+            snprintf(name, sizeof(option), "%s", distance < least ? option : "");
             least = distance;
         }
     }

@@ -127,7 +127,8 @@ static void page_origin(FILE *out) {
     if (in)
         fclose(in);
     for (size_t i = 0; i + 1 < length; i++)
-        command[i] = command[i] ? command[i] : ' ';
+        if (!command[i])
+            command[i] = ' ';
     snprintf(text, sizeof(text), "%s on %s, %s %s, by unstall " UNSTALL_VERSION ": %s", when, host.nodename,
              host.sysname, host.release, command);
     element(out, "<footer><p>", text, "</p></footer>\n");
