@@ -14,6 +14,7 @@ from harness import SOURCE_ROOT
 
 pytestmark = pytest.mark.no_library
 
+RELEASES = SOURCE_ROOT / "docs/results/releases.md"
 LINK = re.compile(r"\]\(([^)\s#]*)(?:#([^)\s]*))?\)")
 NAMED = re.compile(r"`([\w.][\w./-]*)`")
 FOLDERS = re.compile(r"(?:src|tests|scripts|docs|data|\.ci)/")
@@ -96,6 +97,28 @@ def maker(text):
 def test_a_page_of_results_names_the_script_that_makes_it(page):
     name = maker((SOURCE_ROOT / page).read_text(encoding="utf-8"))
     assert name and os.access(SOURCE_ROOT / name, os.X_OK)
+
+
+def last_runs(text):
+    """Release -> the date of its last run, of the table that scripts/releases makes."""
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| 2")]
+    return {release: date for date, _, release, *_ in rows}
+
+
+def named_runs(text):
+    """The same, as the README names them: `trixie (Debian 13) on 2026-11-28`."""
+    return dict(re.findall(r"(\w+)(?:\s\([^)]*\))?\son\s(\d{4}-\d\d-\d\d)", text))
+
+
+def test_the_readme_names_the_last_run_on_each_release():
+    readme = (SOURCE_ROOT / "README.md").read_text(encoding="utf-8")
+    assert named_runs(readme) == last_runs(RELEASES.read_text(encoding="utf-8"))
+
+
+def test_an_old_date_is_found():
+    table = "| 2026-11-01 | a | trixie | Debian | good | 5 passed, 0 failed | 9 |\n"
+    table += table.replace("-01", "-02")
+    assert last_runs(table) == {"trixie": "2026-11-02"} == named_runs("trixie (Debian\n13) on 2026-11-02.")
 
 
 @pytest.mark.parametrize("text, expected", [
