@@ -50,7 +50,7 @@ bool arms_equal(const struct arms *a, const struct arms *b) {
     return true;
 }
 
-/* ---- config ------------------------------------------------------------- */
+/* ---- the configuration in force ----------------------------------------- */
 
 enum { CONFIG_SNAPSHOTS = 64, ENVIRONMENT_COPY = 8192 };
 
@@ -176,7 +176,7 @@ void config_switch(enum mode mode, bool no_syscalls) {
     } while (!config_publish(seen, &next));
 }
 
-/* ---- config values ------------------------------------------------------
+/* ---- the values of variables --------------------------------------------
  *
  * Parses the values of the variables and applies the filters.  Pure.
  */
@@ -386,7 +386,7 @@ bool config_includes(const struct config *c, uint16_t service_port, int peer_fam
     return passes(ports) && passes(peers);
 }
 
-/* ---- address ------------------------------------------------------------ */
+/* ---- addresses ---------------------------------------------------------- */
 
 bool address_of(const struct sockaddr_storage *from, struct stats_address *to) {
     memset(to, 0, sizeof(*to));

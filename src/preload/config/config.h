@@ -44,7 +44,7 @@ bool arms_parse(struct arms *arms, const char *text);
 
 bool arms_equal(const struct arms *a, const struct arms *b);
 
-/* ---- config ------------------------------------------------------------- */
+/* ---- the configuration -------------------------------------------------- */
 
 enum {
     WINDOW_MIN_US = 500, /* a thread keeps no shorter one: docs/kernel.md, "A thread that ends a window" */
@@ -133,7 +133,7 @@ bool config_publish(const struct config *seen, const struct config *next);
 bool config_includes(const struct config *c, uint16_t service_port, int peer_family,
                      const uint8_t *peer_address);
 
-/* ---- address ------------------------------------------------------------
+/* ---- addresses ----------------------------------------------------------
  *
  * Socket addresses in the form that filters, arms and the statistics file compare.  Pure.
  */

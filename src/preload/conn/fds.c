@@ -15,7 +15,7 @@
 #include "reentry.h"
 #include "lock.h"
 
-/* ---- fds table ---------------------------------------------------------- */
+/* ---- the table ---------------------------------------------------------- */
 
 /* Every process uses the lowest descriptors: their page needs no mapping. */
 uintptr_t fds_first[FDS_PAGE];
@@ -77,7 +77,7 @@ int fds_high(void) {
     return LOAD(&high);
 }
 
-/* ---- fds ---------------------------------------------------------------- */
+/* ---- the pool ----------------------------------------------------------- */
 
 enum { POOL_CHUNK = 256, POOL_CHUNKS = FDS_LIMIT / POOL_CHUNK };
 

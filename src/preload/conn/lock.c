@@ -11,7 +11,7 @@
 #include "clock.h"
 #include "raw.h"
 
-/* ---- thread ------------------------------------------------------------- */
+/* ---- a thread's state --------------------------------------------------- */
 
 _Thread_local struct thread self;
 _Static_assert(offsetof(struct thread, turn) == 0, "jump.S reads it");
@@ -27,7 +27,7 @@ uint32_t thread_tag_new(void) {
     return self.tag;
 }
 
-/* ---- lock --------------------------------------------------------------- */
+/* ---- the lock ----------------------------------------------------------- */
 
 enum { FIRST_GENERATION = 1 };
 

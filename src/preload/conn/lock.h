@@ -34,7 +34,7 @@
 #include "raw.h"
 #include "upcalls.h"
 
-/* ---- thread -------------------------------------------------------------
+/* ---- a thread's state, and the gate -------------------------------------
  *
  * The state of one thread, and the gate that every exported call checks first.
  * Initial-exec thread-locals, at most 512 bytes in all, so that the library can
@@ -120,7 +120,7 @@ static inline bool ours_aside(void) {
     return self.depth ? !self.vforked && *LOAD(&gate) == GATE_OPEN : gate_enter();
 }
 
-/* ---- lock --------------------------------------------------------------- */
+/* ---- locks -------------------------------------------------------------- */
 
 /* Grows by one in the child of each fork, by lock_forked(). */
 extern INTERNAL uint32_t fork_generation;
@@ -181,7 +181,7 @@ static inline void lock_free(uint32_t *lock) {
         lock_wake(lock);
 }
 
-/* ---- spin ---------------------------------------------------------------
+/* ---- short locks --------------------------------------------------------
  *
  * A lock for short lists (pools, totals) that are used when connections or threads
  * begin and end, never on the write path.  It works as a connection's lock: the word
@@ -226,7 +226,7 @@ static inline void spin_unlock(uint32_t *lock) {
     spin_left();
 }
 
-/* ---- pool ---------------------------------------------------------------
+/* ---- pools of pieces ----------------------------------------------------
  *
  * Pieces of one size, from mapped chunks that are never unmapped.  The first word of a free
  * piece points to the next one.  Writes on the fast path do not use a pool.

@@ -342,7 +342,7 @@ void hold_before_signal(void) {
     conn_unlock(c);
 }
 
-/* ---- hold habit --------------------------------------------------------- */
+/* ---- the age of a hold where no thread keeps a window ------------------- */
 
 enum {
     KERNEL_ENDS_NS = 200000000, /* the kernel ends a hold after this time at the earliest */
@@ -398,7 +398,7 @@ bool hold_check_age_slow(struct conn *c, bool joined) {
     return true;
 }
 
-/* ---- decide ------------------------------------------------------------- */
+/* ---- the decision about a write ----------------------------------------- */
 
 bool hold_refused;
 
@@ -514,7 +514,7 @@ void decide_uncork(struct conn *c) {
     evidence_uncorked(c, &action);
 }
 
-/* ---- thread end --------------------------------------------------------- */
+/* ---- the end of a thread ------------------------------------------------ */
 
 /* glibc keeps the values of these in the thread itself.  For a later key it allocates, perhaps in a signal
  * handler that has interrupted malloc(3). */

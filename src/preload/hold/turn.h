@@ -20,7 +20,7 @@
 #include "policy_inline.h"
 #include "window_state.h"
 
-/* ---- holds without a thread that keeps the window ; lock held -------------- */
+/* ---- holds without a thread that keeps the window; lock held ------------ */
 
 enum { HOLD_LATE_NS = 5000000 }; /* without a window, a longer hold did not fit the habit */
 
@@ -185,7 +185,7 @@ void hold_nodelay_uncertain(struct conn *c);
 /* True once this process has held bytes or set an option. */
 extern INTERNAL bool hold_acted;
 
-/* ---- decide -------------------------------------------------------------
+/* ---- the decision about a write -----------------------------------------
  *
  * Asks policy with the facts that it needs, and applies its decision to TCP_NODELAY.
  * The caller of each function holds the connection's lock.

@@ -66,15 +66,15 @@ enum {
 int window_process;
 static uint32_t start_lock;
 static struct raw_thread thread;
-static uint32_t thread_lock_tag; /* thread_tag() of it: the same at each start */
-static uint64_t thread_debt;     /* its wait_debt goes on at the next start (lock.c) */
-static bool threads_seen;        /* the program has made a thread of its own */
-static bool tasks_exit;          /* such a thread has ended by SYS_exit */
-static uint32_t stopping;        /* futex: 1 tells the thread to end */
-static uint32_t start_inhibitors;            /* calls under way during which no thread may start */
-static uint32_t stop_count;           /* how often a change of rights has ended the thread */
-static uint64_t paused_until;    /* by clock_coarse(): no thread starts before */
-static uint64_t last_unserved_hold_ns; /* by clock_coarse(): the last turn that wanted to hold without it */
+static uint32_t thread_lock_tag;        /* thread_tag() of it: the same at each start */
+static uint64_t thread_debt;            /* its wait_debt goes on at the next start (lock.c) */
+static bool threads_seen;               /* the program has made a thread of its own */
+static bool tasks_exit;                 /* such a thread has ended by SYS_exit */
+static uint32_t stopping;               /* futex: 1 tells the thread to end */
+static uint32_t start_inhibitors;       /* calls under way during which no thread may start */
+static uint32_t stop_count;             /* how often a change of rights has ended the thread */
+static uint64_t paused_until;           /* by clock_coarse(): no thread starts before */
+static uint64_t last_unserved_hold_ns;  /* by clock_coarse(): the last turn that wanted to hold without it */
 
 /* ---- the thread ------------------------------------------------------ */
 

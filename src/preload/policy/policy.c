@@ -136,7 +136,7 @@ void policy_asked(struct policy *p, bool at_once) {
         p->goes_on--;
 }
 
-/* ---- turn --------------------------------------------------------------- */
+/* ---- the model of turns ------------------------------------------------- */
 
 enum { WEIGHT = 8 /* a new turn counts one eighth */ };
 

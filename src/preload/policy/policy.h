@@ -11,7 +11,7 @@
 
 #include "base.h"
 
-/* ---- turn ---------------------------------------------------------------
+/* ---- the model of turns -------------------------------------------------
  *
  * Predicts the last write of a turn from the connection's earlier turns.  Pure: no
  * clock, no system call, no lock of its own (the connection's lock protects it).
@@ -49,7 +49,7 @@ static inline enum turn_guess turn_predict(const struct turn_model *model, unsig
 /* A turn of `writes` writes (at least 1) has ended. */
 void turn_learn(struct turn_model *model, unsigned writes);
 
-/* ---- policy ------------------------------------------------------------- */
+/* ---- the decisions ------------------------------------------------------ */
 
 /* Upper bound of policy.buffer_limit: bytes of one message that are buffered. */
 enum { BUFFER_MOST = 16384 };

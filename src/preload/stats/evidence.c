@@ -250,7 +250,7 @@ void evidence_ends_slow(struct conn *c, int fd) {
     settle(c, fd);
 }
 
-/* ---- evidence pool ------------------------------------------------------ */
+/* ---- where it lies ------------------------------------------------------ */
 
 enum { CHUNK = 64 * 1024 };
 

@@ -136,7 +136,7 @@ void stats_forked(void) {
     memset(&ended, 0, sizeof(ended));
 }
 
-/* ---- verbose ------------------------------------------------------------ */
+/* ---- log lines (UNSTALL_VERBOSE) ---------------------------------------- */
 
 void verbose_start(void) {
     const struct config *now = config();

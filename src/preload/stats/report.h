@@ -23,7 +23,7 @@ void stats_process_ends(bool replaced);
 /* In the child of a fork: its own totals start at zero. */
 void stats_forked(void);
 
-/* ---- verbose ------------------------------------------------------------
+/* ---- log lines ----------------------------------------------------------
  *
  * UNSTALL_VERBOSE: log lines about the library's actions.  Level 1: a line at the start,
  * and one for the first late push of each connection.  Level 2: one for every late push.

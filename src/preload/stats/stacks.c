@@ -172,7 +172,7 @@ void stacks_forked(void) {
         firsts[i].owner = NULL;
 }
 
-/* ---- stack snapshot ----------------------------------------------------- */
+/* ---- the snapshot of a stack -------------------------------------------- */
 
 enum { PAGE = 4096 };
 
@@ -269,7 +269,7 @@ __attribute__((noinline)) void stack_snapshot(struct stats_write *to, const stru
     to->fd = (uint32_t)w->fd;
 }
 
-/* ---- modules ------------------------------------------------------------ */
+/* ---- the modules of the program ----------------------------------------- */
 
 enum { BUFFER = 8192 };
 

@@ -188,7 +188,7 @@ struct stats_file *stats_file(const char *path, uint64_t started_ns) {
     return s;
 }
 
-/* ---- stats rows --------------------------------------------------------- */
+/* ---- what is in it ------------------------------------------------------ */
 
 enum { MAKING_TRIES = 10, RECORDS_AT_ONCE = 32 };
 
@@ -417,7 +417,7 @@ void stats_file_goes_on(void) {
         STORE(&s->header.ended_monotonic_ns, 0);
 }
 
-/* ---- stats control ------------------------------------------------------ */
+/* ---- live configuration ------------------------------------------------- */
 
 _Static_assert((int)STATS_MODES == (int)MODE_COUNT && (int)STATS_MODE_AUTO == (int)MODE_AUTO,
                "the modes of the statistics file are ours");
@@ -430,7 +430,7 @@ enum { UNFINISHED_NS = 1000000000 };
 
 uint32_t control_seen;
 
-static uint32_t control_lock;                 /* for all below; trylock only */
+static uint32_t control_lock;          /* for all below; trylock only */
 static bool kept;                     /* the next three are set */
 static enum mode started_mode;        /* the meaning of CONTROL_KEEP */
 static uint32_t started_window;       /* the meaning of window 0 */

@@ -29,7 +29,7 @@ struct stats_file *stats_file(const char *directory, uint64_t started_ns);
  * whole file is reserved when it is made. */
 bool stats_file_reserve(const void *part, size_t bytes);
 
-/* ---- stats rows ---------------------------------------------------------
+/* ---- rows and records ---------------------------------------------------
  *
  * The writer of the statistics file (UNSTALL_STATS): the file, its rows and
  * its records.  The format is src/stats_file/stats_format.h.
@@ -98,7 +98,7 @@ void stats_file_program_begins(void);
 void stats_file_ends(bool gives_back);
 void stats_file_goes_on(void);
 
-/* ---- stats control ------------------------------------------------------
+/* ---- live configuration -------------------------------------------------
  *
  * Live configuration.  A tool writes the control block of the statistics file; this
  * process adopts it when a message starts, and at each tick of the window's thread.

@@ -118,7 +118,7 @@ bool real_resolve(void) {
            found(&real_sendmsg, "sendmsg");
 }
 
-/* ---- absent -------------------------------------------------------------
+/* ---- names that this libc lacks -----------------------------------------
  *
  * Calls of names that this libc lacks.  We export every name of surface.def, so a weak reference or dlsym
  * finds one where without us there is none.  A caller of a newer name has a way for the case that the kernel

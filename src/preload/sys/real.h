@@ -35,10 +35,7 @@ void *real_find(void **slot, const char *name);
  * send, read and recv have been. */
 #define REAL_FOUND(name) ((__typeof__(&name))LOAD(&real_##name))
 
-/* ---- absent -------------------------------------------------------------
- *
- * Stands for a name that this libc lacks.
- */
+/* ---- names that this libc lacks ----------------------------------------- */
 
 /* What a call of `name`, whose next definition belongs in `slot`, then does (surface.def). */
 void *absent(void **slot, const char *name);
