@@ -135,6 +135,8 @@ def test_status_says_only_what_it_knows(c):
     assert "no process has the library" not in said and done.returncode == 1
     assert c.unstall("report", "web.service").stdout.startswith("python3")
     assert "no statistics" not in c.unstall("top", "--once", "web").stdout
+    assert "it had --stats before, and has no statistics now\n" in c.unstall("enable", "web").stdout
+    assert "had --stats" not in c.unstall("enable", "web", "--stats").stdout
     c.unstall("set", "web", "off", "--wait", "0")
     assert not stalls(c, 8131) or "now mode off" in status(c, "web")
     assert wait_until(lambda: "now mode off" in status(c, "web"))

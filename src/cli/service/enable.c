@@ -243,7 +243,7 @@ static int write_and_reload(const struct service_order *o, const struct unit *u,
     return o->restart ? restart(o, u, d, before) : 0;
 }
 
-static void conclude(const struct service_order *o, const struct unit *u) {
+static void conclude(const struct service_order *o, const struct unit *u, const char *before) {
     bool runs = property_is(&u->p, "ActiveState", "active");
     if (o->restart)
         printf("enabled for %s, and restarted where it ran\n", u->name);
@@ -254,6 +254,8 @@ static void conclude(const struct service_order *o, const struct unit *u) {
                manager_option(&o->manager), u->name);
     else
         printf("enabled for %s from its next start\n", u->name);
+    if (before && strstr(before, "UNSTALL_STATS=") && !o->stats)
+        printf("it had --stats before, and has no statistics now\n");
     const char *manager = manager_option(&o->manager);
     printf("to watch: unstall status %s%s", manager, u->name);
     if (o->stats && !o->manager.user && !u->template)
@@ -279,7 +281,7 @@ static int enable(const struct service_order *o, const struct unit *u, const str
         failed = write_and_reload(o, u, d, text, before, listed);
     free(text);
     if (!failed && !o->dry_run)
-        conclude(o, u);
+        conclude(o, u, before);
     return failed ? failed : finish_output();
 }
 
