@@ -287,7 +287,7 @@ BAD = {
     ("--mode", "--"): "--mode: needs a value; try --help",
     ("--override=1",): "--override=1: takes no value; try --help",
     ("-m", "auto"): "-m: no such option; try --help",
-    ("--mod", "auto"): "--mod: no such option; try --help",
+    ("--mod", "auto"): "--mod: no such option; did you mean --mode? (--help lists all)",
 }
 
 

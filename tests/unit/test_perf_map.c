@@ -33,6 +33,14 @@ Test(perf_map, names_of_node) {
        "stream_base_commons", 147, true);
 }
 
+/* It names the line alone, which was taken for the column: Debian 12's reports had no lines. */
+Test(perf_map, names_of_node_18) {
+    is("LazyCompile:~send /srv/app.js:2", "send", "app.js", 2, false);
+    is("LazyCompile:~writeGeneric node:internal/stream_base_commons:147", "writeGeneric",
+       "stream_base_commons", 147, true);
+    is("Function:~send /srv/app.js", "send", "app.js", 0, false);
+}
+
 /* Lib/test/test_perf_profiler.py of CPython 3.12 looks for "py::foo:" and the script's path. */
 Test(perf_map, names_of_cpython) {
     is("py::send:/srv/app.py", "send", "app.py", 0, false);

@@ -168,7 +168,7 @@ static bool set(struct frame *f, const char *name, size_t length, const char *pa
     return true;
 }
 
-/* Node: "JS:~send /srv/app.js:2:20", the place of the function. */
+/* Node: "JS:~send /srv/app.js:2:20", the place of the function; Node 18 writes no column. */
 static bool of_node(const char *name, struct frame *f) {
     char path[LINE_MOST];
     const char *begin = strchr(name, ':') + 1;
@@ -177,13 +177,15 @@ static bool of_node(const char *name, struct frame *f) {
     if (!space)
         return false;
     snprintf(path, sizeof(path), "%s", space + 1);
-    char *column = strrchr(path, ':');
-    if (column)
-        *column = '\0';
-    char *line = strrchr(path, ':');
-    if (line)
-        *line++ = '\0';
-    return set(f, begin, (size_t)(space - begin), path, line ? (int)strtol(line, NULL, 10) : 0);
+    int numbers[2] = {0, 0}; /* line and column, or only one of them */
+    for (int i = 1; i >= 0; i--) {
+        char *colon = strrchr(path, ':');
+        if (!colon || colon[1] < '0' || colon[1] > '9')
+            break;
+        numbers[i] = (int)strtol(colon + 1, NULL, 10);
+        *colon = '\0';
+    }
+    return set(f, begin, (size_t)(space - begin), path, numbers[0] ? numbers[0] : numbers[1]);
 }
 
 /* CPython: "py::send:/srv/app.py" */
