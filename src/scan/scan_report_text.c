@@ -96,8 +96,7 @@ static struct columns shown_columns(FILE *out) {
     };
 }
 
-static void heading(FILE *out) {
-    const struct columns columns = shown_columns(out);
+static void heading(FILE *out, struct columns columns) {
     fputs(colour(out, BOLD), out);
     print_left(out, "sender", PROCESS_COLUMNS);
     print_left(out, " endpoint", ENDPOINT_COLUMNS);
@@ -111,11 +110,11 @@ static void heading(FILE *out) {
     fputs(columns.receiver ? "  receiver\n" : "\n", out);
 }
 
-static void row(FILE *out, const struct scan_row *r, const struct scan_result *result, bool ascii) {
+static void row(FILE *out, struct columns columns, const struct scan_row *r, const struct scan_result *result,
+                bool ascii) {
     char text[ENDPOINT_ROOM + NAME_ROOM], address[ENDPOINT_ROOM];
     double seconds = (double)(result->ended_ns - result->began_ns) / 1e9;
     const struct scan_estimate *e = &r->stalls;
-    const struct columns columns = shown_columns(out);
     print_left(out, scan_process_text(&r->process, r->uid, text, sizeof(text)), PROCESS_COLUMNS);
     snprintf(text, sizeof(text), " %s %s", r->listens ? "at" : "to",
              address_text(&r->endpoint, address));
@@ -138,13 +137,14 @@ static void row(FILE *out, const struct scan_row *r, const struct scan_result *r
 
 static void table(FILE *out, const struct scan_report *report, bool one_way, bool ascii) {
     const struct scan_table *t = report->table;
+    const struct columns columns = shown_columns(out);
     size_t shown = 0, more = 0;
-    heading(out);
+    heading(out, columns);
     for (size_t i = 0; i < t->count; i++) {
         if (t->rows[i].one_way != one_way)
             continue;
         if (shown < ROWS_SHOWN)
-            row(out, &t->rows[i], report->result, ascii);
+            row(out, columns, &t->rows[i], report->result, ascii);
         else
             more++;
         shown++;
