@@ -32,17 +32,17 @@
 #include <sys/syscall.h>
 
 #include "coalesce_buffer.h"
+#include "cookies.h"
 #include "evidence.h"
 #include "fds.h"
-#include "cookies.h"
 #include "kernel.h"
 #include "readable.h"
 #include "real.h"
 #include "reentry.h"
 #include "report.h"
 #include "stats_file.h"
-#include "turn.h"
 #include "tally.h"
+#include "turn.h"
 #include "window.h"
 
 /* ---- the forms of a write: its bytes, and the call as the application made it ------- */
@@ -392,12 +392,16 @@ INLINE ssize_t send_now(struct conn *c, const struct write_args *w, const struct
     return sent;
 }
 
-/* Sets or restores TCP_NODELAY, or asks whether the write crosses an answer, and sends. */
+/* Sets or restores TCP_NODELAY, or asks whether the write crosses an answer. */
+static void prepare(struct conn *c, int fd, const struct policy_action *action) {
+    decide_apply(c, action, fd);
+    if (UNLIKELY(action->crossing))
+        decide_crossing(c, fd);
+}
+
 COLD ssize_t prepare_and_send(struct conn *c, struct write_args w, const struct write_request *other,
                               const struct policy_action *action) {
-    decide_apply(c, action, w.fd);
-    if (action->crossing)
-        decide_crossing(c, w.fd);
+    prepare(c, w.fd, action);
     bool first = c->counts.late_pushes == 1;
     ssize_t sent = send_now(c, &w, other, action);
     if (action->late_push)
@@ -429,9 +433,7 @@ INLINE ssize_t act(struct conn *c, const struct write_args *w, const struct writ
         return (ssize_t)w->bytes;
     }
     if (other && buffer_length(c)) {
-        decide_apply(c, action, w->fd);
-        if (UNLIKELY(action->crossing))
-            decide_crossing(c, w->fd);
+        prepare(c, w->fd, action);
         return shim_send_after_buffered(c, other, p);
     }
     if (action->how == WRITE_MORE)
