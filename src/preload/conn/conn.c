@@ -14,10 +14,44 @@ uint8_t forks_made;
 /* Every write reads it, so it shares its cache line with nothing that changes often. */
 _Alignas(64) uint32_t nodelay_epoch;
 
+/* In the child of a fork: drops the operations that other threads of the parent had begun, and the held and
+ * buffered bytes, which the parent sends itself. */
+static void repair(struct conn *c) {
+    RAW_CHILD_BEGINS();
+    if (c->lingering) { /* the parent sends the rest and closes; our copy would keep the socket open */
+        kernel->close(c->fd);
+        fds_set(c->fd, FDS_UNKNOWN);
+        STORE(&c->lingering, false);
+        STORE(&c->refs, 0);
+    }
+    STORE(&c->aside, 0); /* the parent makes up for it */
+    STORE(&c->held, false);
+    STORE(&c->draining, false);
+    c->ticking = false;
+    c->next_ticking = NULL;
+    if (c->refs > 0) /* else it is the link of the free list (conn.h) */
+        STORE(&c->turn_owner, NULL);
+    STORE(&c->turn_end, TURN_ENDS);
+    c->policy.position = 0;
+    c->policy.quick_turns = 0;
+    STORE(&c->pending_error, 0);
+    if (c->buffer)
+        buffer_free(c);
+    memset(&c->counts, 0, sizeof(c->counts));
+    if (c->evidence)
+        conn_repaired(c);
+    c->shared = true;
+    STORE(&c->policy.never_buffer, true);
+    c->untracked_at_fork = c->policy.untracked_io;
+    c->origin = ORIGIN_FOREIGN; /* the counters here lack the parent's writes */
+    c->flush_blocked = false;
+    RAW_CHILD_ENDS();
+}
+
 bool conn_lock_slow(struct conn *c, uint32_t seen) {
     enum lock_slow got = lock_slow(&c->lock, seen);
     if (got == LOCK_OF_PARENT)
-        conn_repair(c);
+        repair(c);
     return got != LOCK_MISSED;
 }
 
@@ -48,38 +82,6 @@ void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
     c->origin = (uint8_t)origin;
     c->forks = LOAD(&forks_made);
     STORE(&c->policy.never_buffer, origin == ORIGIN_FOREIGN);
-}
-
-void conn_repair(struct conn *c) {
-    RAW_CHILD_BEGINS();
-    if (c->lingering) { /* the parent sends the rest and closes; our copy would keep the socket open */
-        kernel->close(c->fd);
-        fds_set(c->fd, FDS_UNKNOWN);
-        STORE(&c->lingering, false);
-        STORE(&c->refs, 0);
-    }
-    STORE(&c->aside, 0); /* the parent makes up for it */
-    STORE(&c->held, false);
-    STORE(&c->draining, false);
-    c->ticking = false;
-    c->next_ticking = NULL;
-    if (c->refs > 0) /* else it is the link of the free list (conn.h) */
-        STORE(&c->turn_owner, NULL);
-    STORE(&c->turn_end, TURN_ENDS);
-    c->policy.position = 0;
-    c->policy.quick_turns = 0;
-    STORE(&c->pending_error, 0);
-    if (c->buffer)
-        buffer_free(c);
-    memset(&c->counts, 0, sizeof(c->counts));
-    if (c->evidence)
-        conn_repaired(c);
-    c->shared = true;
-    STORE(&c->policy.never_buffer, true);
-    c->untracked_at_fork = c->policy.untracked_io;
-    c->origin = ORIGIN_FOREIGN; /* the counters here lack the parent's writes */
-    c->flush_blocked = false;
-    RAW_CHILD_ENDS();
 }
 
 /* ---- the check of test builds ------------------------------------------- */

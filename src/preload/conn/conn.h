@@ -18,7 +18,7 @@
  *
  * Fork: the lock word contains the fork generation.  An older generation means that
  * a thread of the parent may have held the lock; the child takes it all the same, and
- * its first conn_lock() repairs the connection (conn_repair).
+ * its first conn_lock() repairs the connection (conn_lock_slow).
  */
 #ifndef UNSTALL_CONN_H
 #define UNSTALL_CONN_H
@@ -217,9 +217,5 @@ static inline void conn_unlock(struct conn *c) {
 
 /* Clear c for a new connection with descriptor fd.  Lock held. */
 void conn_reset(struct conn *c, int fd, enum conn_origin origin);
-
-/* In the child of a fork: drop the operations that other threads of the parent had begun,
- * and the held and buffered bytes, which the parent sends itself. */
-void conn_repair(struct conn *c);
 
 #endif

@@ -59,7 +59,8 @@ bool fds_set(int fd, uintptr_t word) {
     return true;
 }
 
-bool fds_set_first(int fd, uintptr_t word) {
+/* Sets a word that is still FDS_UNKNOWN; false: no memory, or another thread was first. */
+static bool set_first(int fd, uintptr_t word) {
     uintptr_t *page = page_of(fd), none = FDS_UNKNOWN;
     if (!page || !REPLACE(&page[(unsigned)fd % FDS_PAGE], &none, word, __ATOMIC_ACQ_REL))
         return false;
@@ -144,7 +145,7 @@ struct conn *fds_create(int fd, enum conn_origin origin) {
 
 struct conn *fds_adopt(int fd, bool *first) {
     struct conn *c = take(fd, ORIGIN_FOREIGN);
-    *first = c && fds_set_first(fd, (uintptr_t)c);
+    *first = c && set_first(fd, (uintptr_t)c);
     if (!c || *first)
         return c;
     fds_release(c);

@@ -70,8 +70,6 @@ static inline bool conn_relock_same(struct conn *c, int fd) {
 
 /* Set a word.  False: no memory for the table's page (nothing changed). */
 bool fds_set(int fd, uintptr_t word);
-/* Set a word that is still FDS_UNKNOWN; false: no memory, or another thread was first. */
-bool fds_set_first(int fd, uintptr_t word);
 
 /* fd is the first descriptor of a new connection, which is returned locked; NULL
  * without memory, or where the pool's lock cannot be had.  An earlier word is dropped. */

@@ -41,14 +41,14 @@
 
 /* Makes `call`.  If it `failed` because of a limit of tasks (RLIMIT_NPROC, pids.max), ends a thread
  * of ours and makes it again: without us it would have succeeded. */
-#define WITH_ROOM(type, call, failed)                   \
-    __extension__({                                     \
-        type result = (call);                           \
+#define WITH_ROOM(type, call, failed)                           \
+    __extension__({                                             \
+        type result = (call);                                   \
         if (UNLIKELY(failed) && window_stop_for_task_limit()) { \
-            result = (call);                            \
-            window_restart();                          \
-        }                                               \
-        result;                                         \
+            result = (call);                                    \
+            window_restart();                                   \
+        }                                                       \
+        result;                                                 \
     })
 
 /* `raw`: by syscall(2), which is no cancellation point, and forwarded so. */
@@ -124,9 +124,9 @@ void exports_queues(int mode, const void *list, int count);
 #define CREATE(failed, name, ...)                                   \
     {                                                               \
         process_gets_threads();                                     \
-        pthread_create_begins();                         \
+        pthread_create_begins();                                    \
         int made = WITH_ROOM(int, REAL(name)(__VA_ARGS__), failed); \
-        pthread_create_ends();                        \
+        pthread_create_ends();                                      \
         return made;                                                \
     }
 

@@ -63,7 +63,8 @@ static void raise_sigpipe(void) {
         raw3(SYS_tgkill, process, task, SIGPIPE);
 }
 
-ssize_t shim_fail(int error, int flags) {
+/* Fails a write as the kernel would: EPIPE raises SIGPIPE, too.  No lock held. */
+static ssize_t fail(int error, int flags) {
     if (error == EPIPE && !(flags & MSG_NOSIGNAL))
         raise_sigpipe();
     errno = error;
@@ -73,7 +74,7 @@ ssize_t shim_fail(int error, int flags) {
 ssize_t shim_tell_error(struct conn *c, int flags) {
     int error = shim_take_error(c);
     conn_unlock(c);
-    return shim_fail(error, flags);
+    return fail(error, flags);
 }
 
 /* ---- behind buffered bytes ------------------------------------------- */
@@ -133,7 +134,13 @@ bool shim_non_blocking(const struct write_request *o) {
     return flags >= 0 && (flags & O_NONBLOCK);
 }
 
-enum drained shim_drained(struct conn *c, int fd) {
+/* Another thread is blocked in shim_drain(): waits for it as long as the kernel has room.  False: there is
+ * no room, and the write may fail with EAGAIN.  After EAGAIN the application expects a writability event
+ * (edge-triggered).  The query for writability makes the kernel record a waiter for room (poll(2)), so that
+ * the event comes.  DRAINED: the other thread has returned.  DRAIN_STOPPED: it has not, although there is
+ * room; then, and only then, the lock is released.  Lock held. */
+enum drained { DRAINED, DRAIN_FULL, DRAIN_STOPPED };
+static enum drained drained_by_other(struct conn *c, int fd) {
     enum { LOOKS = 2000, LOOK_NS = 50000 }; /* a tenth of a second */
     const struct call call = call_of(c);
     /* no sched_yield(2): that thread may have a lower priority */
@@ -211,7 +218,14 @@ static int follow(struct call call, struct write_request *o) {
     return 0;
 }
 
-enum drain shim_drain(struct conn *c, struct write_request *o) {
+/* For a blocking write behind buffered bytes when the send buffer is full: sends the
+ * buffered bytes by a blocking call, so that EINTR, SA_RESTART and SO_SNDTIMEO keep
+ * their effect.  DRAIN_FAILS: errno is set and the lock is released.  DRAIN_MISSED: the lock cannot be had
+ * again.
+ * Where the application's descriptor is closed meanwhile, o->fd becomes one of our own, for
+ * close_own(). */
+enum drain { DRAIN_OVER, DRAIN_FAILS, DRAIN_MISSED };
+static enum drain shim_drain(struct conn *c, struct write_request *o) {
     const struct call call = call_of(c);
     const int fd = o->fd;
     int error = 0;
@@ -224,14 +238,14 @@ enum drain shim_drain(struct conn *c, struct write_request *o) {
     if (UNLIKELY(error)) {
         if (locked)
             conn_unlock(c);
-        shim_fail(error, o->flags);
+        fail(error, o->flags);
         return DRAIN_FAILS;
     }
     return locked ? DRAIN_OVER : DRAIN_MISSED;
 }
 
-/* The descriptor that shim_drain() made, if any. */
-void shim_close_own(const struct write_request *o, int fd) {
+/* Closes o->fd if it is not `fd`.  No lock held; errno unchanged. */
+static void close_own(const struct write_request *o, int fd) {
     int saved = errno;
     if (UNLIKELY(o->fd != fd))
         kernel->close(o->fd);
@@ -256,17 +270,17 @@ static ssize_t send_behind(struct conn *c, struct write_request *o, const struct
                            bool *aside) {
     if (UNLIKELY(c->shut_when_sent)) {
         conn_unlock(c);
-        return shim_fail(EPIPE, o->flags);
+        return fail(EPIPE, o->flags);
     }
     if (UNLIKELY(c->draining) && shim_non_blocking(o)) {
-        enum drained drained = shim_drained(c, o->fd);
+        enum drained drained = drained_by_other(c, o->fd);
         *aside = drained == DRAIN_STOPPED;
         if (*aside)
             return -1;
         if (drained == DRAIN_FULL) {
             policy_no_room(&c->policy);
             conn_unlock(c);
-            return shim_fail(EAGAIN, o->flags);
+            return fail(EAGAIN, o->flags);
         }
     }
     /* a write with the application's own MSG_MORE must not hold back the buffered bytes before it */
@@ -284,7 +298,7 @@ static ssize_t send_behind(struct conn *c, struct write_request *o, const struct
     if (sent < 0 && sent != -EAGAIN) {
         policy_met(&c->policy, (int)-sent);
         conn_unlock(c);
-        return shim_fail((int)-sent, o->flags);
+        return fail((int)-sent, o->flags);
     }
     if (sent >= 0 && (size_t)sent == p->bytes) {
         conn_unlock(c);
@@ -295,7 +309,7 @@ static ssize_t send_behind(struct conn *c, struct write_request *o, const struct
     policy_no_room(&c->policy);
     if (shim_non_blocking(o) && (sent <= 0 || all_parts)) {
         conn_unlock(c);
-        return sent > 0 ? sent : shim_fail(EAGAIN, o->flags);
+        return sent > 0 ? sent : fail(EAGAIN, o->flags);
     }
     if (buffer_length(c)) {
         enum drain drain = shim_drain(c, o);
@@ -316,7 +330,7 @@ ssize_t shim_send_after_buffered(struct conn *c, const struct write_request *o, 
         conn_count_bytes(c, (sent > 0 ? (uint64_t)sent : 0) - p->bytes);
     if (UNLIKELY(aside))
         sent = reentry_write(&now);
-    shim_close_own(&now, o->fd);
+    close_own(&now, o->fd);
     return sent;
 }
 
@@ -350,7 +364,7 @@ enum bulk shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
     if (buffer_length(c)) {
         /* the buffered header leaves in the same segments as the bytes of this call */
         bool no_wait = UNLIKELY(c->draining) && shim_non_blocking(&o);
-        enum drained drained = no_wait ? shim_drained(c, fd) : c->draining ? DRAIN_FULL : DRAINED;
+        enum drained drained = no_wait ? drained_by_other(c, fd) : c->draining ? DRAIN_FULL : DRAINED;
         if (drained == DRAIN_STOPPED)
             return begins_aside(fd, call);
         if (drained == DRAIN_FULL || !buffer_flush(c, MSG_MORE)) {
@@ -364,7 +378,7 @@ enum bulk shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
                 return drain == DRAIN_FAILS ? BULK_FAILS : begins_aside(fd, call);
             if (UNLIKELY(o.fd != fd)) { /* closed meanwhile: the call would go to another file */
                 conn_unlock(c);
-                shim_close_own(&o, fd);
+                close_own(&o, fd);
                 errno = EBADF;
                 return BULK_FAILS;
             }
@@ -451,12 +465,12 @@ static ssize_t defer(struct call call, const struct write_request *o, const stru
     if (p->bytes > most && self.depth == 0 && !shim_non_blocking(o))
         most = p->bytes;
     if (LOAD(&call.conn->aside) & (ASIDE_SHUT | ASIDE_SHUTS))
-        return shim_fail(EPIPE, o->flags);
+        return fail(EPIPE, o->flags);
     if (!shim_parts_readable(p, most))
-        return shim_fail(EFAULT, o->flags);
+        return fail(EFAULT, o->flags);
     while (kept < most && keep(call, p, kept, most - kept < PIECE_MOST ? most - kept : PIECE_MOST))
         kept += most - kept < PIECE_MOST ? most - kept : PIECE_MOST;
-    return kept ? (ssize_t)kept : shim_fail(ENOBUFS, o->flags);
+    return kept ? (ssize_t)kept : fail(ENOBUFS, o->flags);
 }
 
 /* Passes a write that nothing stands in front of.  It is counted before it leaves, so that the kernel never
@@ -538,18 +552,18 @@ bool reentry_stands_behind_slow(int fd) {
 ssize_t reentry_move(int fd, int from, off64_t *offset, size_t bytes) {
     const struct call call = call_on(fd);
     if (!call.conn)
-        return shim_fail(EBADF, MSG_NOSIGNAL); /* closed meanwhile */
+        return fail(EBADF, MSG_NOSIGNAL); /* closed meanwhile */
     if (offset && !readable(offset, sizeof(*offset)))
-        return shim_fail(EFAULT, MSG_NOSIGNAL);
+        return fail(EFAULT, MSG_NOSIGNAL);
     struct piece *piece = reentry_piece(call.generation, bytes);
     if (!piece)
-        return shim_fail(ENOMEM, MSG_NOSIGNAL);
+        return fail(ENOMEM, MSG_NOSIGNAL);
     struct iovec part = {piece->data, piece->room};
     /* preadv2(2) with offset -1 reads at the file offset and advances it */
     long got = raw6(SYS_preadv2, from, (long)&part, 1, RAW_HALVES(offset ? *offset : -1), 0);
     if (got <= 0) {
         reentry_unmap(piece);
-        return got < 0 ? shim_fail((int)-got, MSG_NOSIGNAL) : 0;
+        return got < 0 ? fail((int)-got, MSG_NOSIGNAL) : 0;
     }
     if (offset)
         *offset += got;
@@ -562,7 +576,7 @@ int reentry_messages(int fd, struct mmsghdr *messages, unsigned count, int flags
     unsigned sent = 0;
     for (; sent < count && sent < IOV_MAX; sent++) {
         if (!readable(&messages[sent], sizeof(messages[sent])))
-            return sent ? (int)sent : (int)shim_fail(EFAULT, flags);
+            return sent ? (int)sent : (int)fail(EFAULT, flags);
         ssize_t n = reentry_write(&(struct write_request){.fd = fd,
                                                .form = FORM_SENDMSG,
                                                .message = &messages[sent].msg_hdr,

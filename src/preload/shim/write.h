@@ -34,28 +34,9 @@ static inline bool shim_only_counts(const struct conn *c, const struct config *n
 
 /* ---- behind buffered bytes (behind.c) ---------------------------------- */
 
-/* Fails a write as the kernel would: EPIPE raises SIGPIPE, too.  No lock held. */
-ssize_t shim_fail(int error, int flags);
 /* The application gets the pending error at this write.  Lock held; released.  Returns -1. */
 ssize_t shim_tell_error(struct conn *c, int flags);
 bool shim_non_blocking(const struct write_request *o);
-/* Another thread is blocked in shim_drain(): waits for it as long as the kernel has room.  False: there is
- * no room, and the write may fail with EAGAIN.  After EAGAIN the application expects a writability event
- * (edge-triggered).  The query for writability makes the kernel record a waiter for room (poll(2)), so that
- * the event comes.  DRAINED: the other thread has returned.  DRAIN_STOPPED: it has not, although there is
- * room; then, and only then, the lock is released.  Lock held. */
-enum drained { DRAINED, DRAIN_FULL, DRAIN_STOPPED };
-enum drained shim_drained(struct conn *c, int fd);
-/* For a blocking write behind buffered bytes when the send buffer is full: sends the
- * buffered bytes by a blocking call, so that EINTR, SA_RESTART and SO_SNDTIMEO keep
- * their effect.  DRAIN_FAILS: errno is set and the lock is released.  DRAIN_MISSED: the lock cannot be had
- * again.
- * Where the application's descriptor is closed meanwhile, o->fd becomes one of our own, for
- * shim_close_own(). */
-enum drain { DRAIN_OVER, DRAIN_FAILS, DRAIN_MISSED };
-enum drain shim_drain(struct conn *c, struct write_request *o);
-/* Closes o->fd if it is not `fd`.  No lock held; errno unchanged. */
-void shim_close_own(const struct write_request *o, int fd);
 
 /* ---- statistics ---------------------------------------------------------
  *
