@@ -120,12 +120,12 @@ def without_bpf(tmp_path_factory):
     """The command as it is built without clang: linked from the same objects, but for those with BPF."""
     folder = tmp_path_factory.mktemp("without-bpf")
     includes = [f"-I{SOURCE_ROOT}/src/{name}"
-                for name in ("attach", "scan", "stats_file", "cli/base", "cli/stats")]
+                for name in ("cli/attach", "cli/scan", "stats_file", "cli/base", "cli/stats")]
     stand_ins = []
     for source in ("attach/kernel_none.c", "scan/exact_none.c"):
         stand_ins.append(str(folder / f"{len(stand_ins)}.o"))
         run([*CC, "-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", *includes, "-c",
-             SOURCE_ROOT / "src" / source, "-o", stand_ins[-1]], bare_env(), check=True)
+             SOURCE_ROOT / "src/cli" / source, "-o", stand_ins[-1]], bare_env(), check=True)
     told = subprocess.run(["ninja", "-C", BUILD_ROOT, "-t", "commands", "-s", "src/cli/unstall"], check=True,
                           capture_output=True, text=True).stdout
     command = [word for word in shlex.split(told.splitlines()[-1])

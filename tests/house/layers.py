@@ -40,8 +40,7 @@ PRELOAD = Tree("src/preload", "libunstall-{}.a", r"^layers = \[([^]]*)\]", r"'(\
                {"stats-control": "src/stats_file"}, "conn/upcalls.h",
                frozenset({"exports/hook", "exports/jump_more", "conn/conn_check"}))
 CLI = Tree("src/cli", "libcli-{}.a", r"^cli_folders = \{(.*?)^\}", r"^  '(\w+)': \{",
-           {"stats_file": "src/stats_file", "scan": "src/scan", "supervise": "src/supervise",
-            "attach": "src/attach"}, "",
+           {"stats_file": "src/stats_file"}, "",
            frozenset({"scan/exact", "scan/exact_none", "attach/kernel", "attach/kernel_none", "attach/pins",
                       "attach/walk",
                       *(f"supervise/{name}" for name in ("filter", "library_call", "notice", "supervise",
