@@ -85,15 +85,17 @@ def test_the_command_brings_its_manual_and_completions():
     assert {"/usr/bin/unstall", "/usr/share/man/man1/unstall.1.gz", "/usr/share/zsh/site-functions/_unstall",
             "/usr/share/bash-completion/completions/unstall",
             "/usr/share/fish/vendor_completions.d/unstall.fish"} <= files
-    assert not [path for path in files if "libunstall.so" in path or path.endswith(".py")]
+    assert not [path for path in files if "libunstall.so" in path]
 
 
-def test_the_analysis_is_the_one_of_the_sources():
-    top = SOURCE_ROOT / "src/analysis"
-    sources = {f"/usr/libexec/unstall/analysis/{path.relative_to(top)}" for path in top.rglob("*.py")}
-    path = package(packages(), "unstall-analysis")
+@pytest.mark.parametrize("part, name, architecture", [
+    ("analysis", "unstall-analysis", {"all"}), ("pages", "unstall", {"amd64", "arm64"})])
+def test_what_is_in_python_is_that_of_the_sources(part, name, architecture):
+    top = SOURCE_ROOT / "src" / part
+    sources = {f"/usr/libexec/unstall/{part}/{path.relative_to(top)}" for path in top.rglob("*.py")}
+    path = package(packages(), name)
     assert {file for file in contents(path) if file.endswith(".py")} == sources
-    assert field(path, "Architecture") == "all"
+    assert field(path, "Architecture") in architecture
 
 
 @pytest.mark.parametrize("name", ["libunstall0", "unstall"])

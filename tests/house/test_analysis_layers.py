@@ -4,6 +4,7 @@ and no modules import each other in a circle. Imports inside functions count, to
 
 import ast
 import graphlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,12 @@ def test_inference_is_pure():
     for name, path in modules(SOURCE / "inference").items():
         outside = {word.partition(".")[0] for word in imported(path)} - {"inference", "record"}
         assert outside <= PURE, f"inference/{name}.py imports {outside - PURE}"
+
+
+def test_pages_need_nothing_beside_python():
+    for path in (SOURCE.parent / "pages").glob("*.py"):
+        names = {name.partition(".")[0] for name in imported(path)}
+        assert names <= {*sys.stdlib_module_names, "pages"}, path
 
 
 @pytest.mark.parametrize("texts, complaint", [

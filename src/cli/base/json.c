@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
 
 #include "array.h"
 
@@ -95,6 +97,31 @@ void json_end(struct json *j) {
     j->filled = false;
 }
 
+/* When, where and by which command: a page or a file in a ticket must say so itself. */
+static void json_made(struct json *j) {
+    char when[64] = "", command[2048] = "unstall", kernel[sizeof(struct utsname)];
+    struct utsname host = {.nodename = "?"};
+    time_t now = time(NULL);
+    struct tm local;
+    if (localtime_r(&now, &local))
+        strftime(when, sizeof(when), "%FT%T%z", &local);
+    uname(&host);
+    snprintf(kernel, sizeof(kernel), "%s %s", host.sysname, host.release);
+    FILE *in = fopen("/proc/self/cmdline", "re");
+    size_t length = in ? fread(command, 1, sizeof(command) - 1, in) : 0;
+    if (in)
+        fclose(in);
+    for (size_t i = 0; i + 1 < length; i++)
+        if (!command[i])
+            command[i] = ' ';
+    json_object(j, "made");
+    json_string(j, "at", when);
+    json_string(j, "host", host.nodename);
+    json_string(j, "kernel", kernel);
+    json_string(j, "command", command);
+    json_object_end(j);
+}
+
 void json_document(struct json *j, const char *form) {
     char format[32];
     snprintf(format, sizeof(format), "unstall-%s", form);
@@ -102,6 +129,7 @@ void json_document(struct json *j, const char *form) {
     json_string(j, "unstall", UNSTALL_VERSION);
     json_string(j, "format", format);
     json_unsigned(j, "version", 1);
+    json_made(j);
 }
 
 void json_object(struct json *j, const char *key) {

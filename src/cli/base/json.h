@@ -22,8 +22,9 @@ struct json {
 struct json json_begin(FILE *out);
 void json_end(struct json *j); /* a newline after the outermost value */
 
-/* Begins the object of a report, outermost or in an outermost array, with what it is: "report", "scan" …  A
- * change that a reader could stumble over raises the version of all forms. */
+/* Begins the object of a report, outermost or in an outermost array: what it is ("report", "scan" …), and
+ * when, where and by which command it was made.  A change that a reader could stumble over raises the version
+ * of all forms. */
 void json_document(struct json *j, const char *form);
 
 void json_object(struct json *j, const char *key);

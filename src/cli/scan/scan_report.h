@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The report of a scan, as text, as JSON and as a page.
+ * The report of a scan, as text and as JSON.
  */
 #ifndef UNSTALL_SCAN_REPORT_H
 #define UNSTALL_SCAN_REPORT_H
@@ -21,15 +21,10 @@ struct scan_report {
 
 void scan_report_text(FILE *out, const struct scan_report *report);
 void scan_report_json(FILE *out, const struct scan_report *report);
-void scan_report_html(FILE *out, const struct scan_report *report);
 
-/* Shared by text and page: how the scan was made, a process with its id or its user, a count with its
- * interval, and the receiver. */
+/* Shared by both: how the scan was made, and a process with its id or its user. */
 void scan_report_head(struct prose *p, const struct scan_report *report, bool ascii);
 const char *scan_process_text(const struct scan_process *p, uint32_t uid, char *text, size_t size);
-const char *scan_stalls_text(const struct scan_estimate *e, enum scan_kind kind, bool ascii,
-                             char text[NAME_ROOM]);
-const char *scan_receiver_text(const struct scan_row *r, char *text, size_t size);
 
 const char *scan_kind_name(enum scan_kind kind);
 

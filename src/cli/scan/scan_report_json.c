@@ -79,11 +79,51 @@ static void places(struct json *j, const struct stats_files *s) {
     json_array_end(j);
 }
 
+/* The heaviest row in one sentence. */
+static void verdict(struct json *j, const struct scan_report *report, double seconds) {
+    const struct scan_table *t = report->table;
+    struct prose p = {.used = 0};
+    char text[ENDPOINT_ROOM + NAME_ROOM];
+    const struct scan_row *first = NULL;
+    for (size_t i = 0; i < t->count && !first; i++)
+        first = t->rows[i].one_way ? NULL : &t->rows[i];
+    if (first) {
+        scan_process_text(&first->process, first->uid, text, sizeof(text));
+        prose_add(&p, "%s stalls %.1f times a second", text, first->stalls.count / seconds);
+        prose_add(&p, ", %s each time.",
+                  time_text((uint64_t)(first->stalls.lost_ns / first->stalls.count), false, text));
+    } else {
+        prose_add(&p, "No stall was seen.");
+    }
+    json_object(j, "verdict");
+    json_string(j, "sentence", p.text);
+    json_array(j, "notes");
+    if (!first)
+        json_string(j, NULL,
+                    "A stall is seen at its sender only: where the sender is elsewhere, scan there.");
+    json_array_end(j);
+    json_object_end(j);
+}
+
+/* How the scan was made, in words, and the next command to type. */
+static void words(struct json *j, const struct scan_report *report) {
+    const struct scan_table *t = report->table;
+    struct prose p = {.used = 0};
+    char text[NAME_ROOM];
+    pid_t pid = t->count > t->one_way ? t->rows[0].process.pid : 0;
+    scan_report_head(&p, report, false);
+    json_string(j, "how", p.text);
+    snprintf(text, sizeof(text), "unstall doctor %d", (int)pid);
+    json_string(j, "next", pid ? text : NULL);
+}
+
 void scan_report_json(FILE *out, const struct scan_report *report) {
     const struct scan_result *r = report->result;
     double seconds = (double)(r->ended_ns - r->began_ns) / 1e9;
     struct json j = json_begin(out);
     json_document(&j, "scan");
+    verdict(&j, report, seconds);
+    words(&j, report);
     json_string(&j, "scope", report->scope);
     json_string(&j, "source", scan_kind_name(r->kind));
     json_string(&j, "not_exact", report->not_exact);

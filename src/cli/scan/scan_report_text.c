@@ -31,8 +31,8 @@ const char *scan_process_text(const struct scan_process *p, uint32_t uid, char *
     return text;
 }
 
-const char *scan_stalls_text(const struct scan_estimate *e, enum scan_kind kind, bool ascii,
-                             char text[NAME_ROOM]) {
+static const char *stalls_text(const struct scan_estimate *e, enum scan_kind kind, bool ascii,
+                               char text[NAME_ROOM]) {
     if (kind == SCAN_EXACT)
         snprintf(text, NAME_ROOM, "%.0f", e->count);
     else
@@ -41,7 +41,7 @@ const char *scan_stalls_text(const struct scan_estimate *e, enum scan_kind kind,
     return text;
 }
 
-const char *scan_receiver_text(const struct scan_row *r, char *text, size_t size) {
+static const char *receiver_text(const struct scan_row *r, char *text, size_t size) {
     if (r->peer.pid)
         return scan_process_text(&r->peer, 0, text, size);
     return r->peer_local ? "several, or not to be known" : "elsewhere";
@@ -119,7 +119,7 @@ static void row(FILE *out, struct columns columns, const struct scan_row *r, con
     snprintf(text, sizeof(text), " %s %s", r->listens ? "at" : "to",
              address_text(&r->endpoint, address));
     print_left(out, text, ENDPOINT_COLUMNS);
-    print_right(out, scan_stalls_text(e, result->kind, ascii, text), STALLS_COLUMNS);
+    print_right(out, stalls_text(e, result->kind, ascii, text), STALLS_COLUMNS);
     snprintf(text, sizeof(text), "%.1f", e->count / seconds);
     if (columns.a_second)
         print_right(out, text, NUMBER_COLUMNS);
@@ -127,7 +127,7 @@ static void row(FILE *out, struct columns columns, const struct scan_row *r, con
     if (columns.each)
         print_right(out, time_text((uint64_t)(e->lost_ns / e->count), ascii, text), NUMBER_COLUMNS);
     if (columns.receiver)
-        fprintf(out, "  %s", scan_receiver_text(r, text, sizeof(text)));
+        fprintf(out, "  %s", receiver_text(r, text, sizeof(text)));
     if (columns.receiver && r->process.container[0])
         fprintf(out, "  [container %s]", r->process.container);
     else if (columns.receiver && r->process.unit[0])

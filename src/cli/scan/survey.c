@@ -70,11 +70,6 @@ static struct scan_report told_of(struct survey *s) {
                                 .scope = s->scope};
 }
 
-void survey_page(FILE *out, struct survey *s) {
-    struct scan_report told = told_of(s);
-    scan_report_html(out, &told);
-}
-
 void survey_report(FILE *out, struct survey *s, bool json) {
     struct scan_report told = told_of(s);
     if (json)

@@ -36,7 +36,6 @@ bool survey_begin(struct survey *s, char error[SCAN_ERROR]);
 int survey_look(struct survey *s, double seconds, int (*show)(struct survey *s));
 
 void survey_report(FILE *out, struct survey *s, bool json);
-void survey_page(FILE *out, struct survey *s);
 
 void survey_end(struct survey *s);
 

@@ -21,7 +21,7 @@ bool sites_text(FILE *out, const struct stats_files *s, const struct stats_row *
 /* The bytes of the first and the second piece, of the pair of call sites that lost most; 0: not known. */
 void sites_pieces(const struct stats_files *s, const struct stats_row *endpoint, uint64_t bytes[2]);
 
-/* For programs: the member "patterns", all of it. */
-void sites_json(struct json *j, const struct reader_file *r);
+/* For programs: the member "patterns", all of it, each with its sentence.  True: as of sites_text(). */
+bool sites_json(struct json *j, const struct reader_file *r);
 
 #endif

@@ -64,14 +64,20 @@ static void json_occurrence(struct json *j, struct symbols *s, const struct read
     json_array_end(j);
 }
 
-static void json_pattern(struct json *j, struct symbols *s, const struct reader_file *r,
+/* True if a script has written, and its function is not known. */
+static bool json_pattern(struct json *j, struct symbols *s, const struct reader_file *r,
                          const struct stats_pattern *p, struct site *site) {
+    struct prose said = {.used = 0};
+    site_name(s, r, p, site_occurrence(p), site);
+    site_sentence(&said, p, site, false);
+    bool unnamed = site_is_unnamed(site);
     json_object(j, NULL);
     json_unsigned(j, "row", p->row);
     json_bool(j, "behind", p->behind);
     json_unsigned(j, "count", p->count);
     json_unsigned(j, "stalls", p->stalls);
     json_unsigned(j, "stall_ns", p->stall_ns);
+    json_string(j, "sentence", said.text);
     json_array(j, "callers");
     hexadecimal(j, NULL, p->caller[0]);
     hexadecimal(j, NULL, p->caller[1]);
@@ -84,15 +90,18 @@ static void json_pattern(struct json *j, struct symbols *s, const struct reader_
         json_occurrence(j, s, r, p, NULL, site);
     json_array_end(j);
     json_object_end(j);
+    return unnamed;
 }
 
-void sites_json(struct json *j, const struct reader_file *r) {
+bool sites_json(struct json *j, const struct reader_file *r) {
     struct symbols *s = r->pattern_count ? symbols_begin(r) : NULL;
     struct site *site = malloc(sizeof(*site));
+    bool unnamed = false;
     json_array(j, "patterns");
     for (size_t i = 0; s && site && i < r->pattern_count; i++)
-        json_pattern(j, s, r, &r->patterns[i], site);
+        unnamed |= json_pattern(j, s, r, &r->patterns[i], site);
     json_array_end(j);
     free(site);
     symbols_end(s);
+    return unnamed;
 }

@@ -5,6 +5,7 @@
 #ifndef UNSTALL_CLI_SITES_PARTS_H
 #define UNSTALL_CLI_SITES_PARTS_H
 
+#include "prose.h"
 #include "sites.h"
 #include "symbols.h"
 
@@ -37,5 +38,11 @@ unsigned site_frame(const struct site *site, unsigned which, unsigned author);
 /* If frame `author` is in a runtime's module or a library: the innermost frame of the program itself, or
  * NULL. */
 const struct frame *site_program(const struct trace *t, unsigned author);
+
+/* "36 messages, 36 stalls, 1.20 s lost: the first piece is written by …; the second by …: join them." */
+void site_sentence(struct prose *p, const struct stats_pattern *pattern, const struct site *site, bool ascii);
+
+/* True if a script has written it, and its function is not known. */
+bool site_is_unnamed(const struct site *site);
 
 #endif

@@ -113,10 +113,10 @@ static void add_same(struct prose *p, const struct site *site) {
                         : ": collect them there, and write once.");
 }
 
-static void add_site(struct prose *p, const struct stats_pattern *pattern,
-                     const struct site *site, bool ascii) {
+void site_sentence(struct prose *p, const struct stats_pattern *pattern, const struct site *site,
+                   bool ascii) {
     char text[NAME_ROOM];
-    prose_add(p, "- %s message%s", count_text(pattern->count, text), pattern->count == 1 ? "" : "s");
+    prose_add(p, "%s message%s", count_text(pattern->count, text), pattern->count == 1 ? "" : "s");
     if (pattern->stalls) {
         prose_add(p, ", %s stall%s", count_text(pattern->stalls, text), pattern->stalls == 1 ? "" : "s");
         prose_add(p, ", %s lost", time_text(pattern->stall_ns, ascii, text));
@@ -153,8 +153,7 @@ static int by_stalls(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* A script has written it, and its function is not known. */
-static bool is_unnamed(const struct site *site) {
+bool site_is_unnamed(const struct site *site) {
     int author = site_author(site);
     unsigned at = site_frame(site, 0, author < 0 ? 0 : (unsigned)author);
     const struct frame *f = &site->trace[0].frame[at];
@@ -179,8 +178,9 @@ static bool stats_sites(FILE *out, const struct reader_file *r, const struct sta
     for (size_t i = 0; s && site && i < count && i < SITES_SHOWN; i++) {
         struct prose p = {.used = 0};
         site_name(s, r, sorted[i], site_occurrence(sorted[i]), site);
-        unnamed |= is_unnamed(site);
-        add_site(&p, sorted[i], site, !speaks_utf8());
+        unnamed |= site_is_unnamed(site);
+        prose_add(&p, "- ");
+        site_sentence(&p, sorted[i], site, !speaks_utf8());
         prose_print(out, &p, 2, width);
     }
     free(site);

@@ -11,45 +11,16 @@
 #include <unistd.h>
 
 #include "args.h"
-#include "array.h"
 #include "elf_facts.h"
 #include "errors.h"
 #include "library.h"
 #include "program.h"
+#include "python.h"
 #include "verbs.h"
 #include "word_sizes.h"
 
-/* Debian's own interpreter: Debian's numpy and matplotlib belong to it. */
-#define PYTHON "/usr/bin/python3"
-
 /* Used by the analysis alone: LIBRARY and PROGRAM stand behind it; LIBRARY is empty without --library. */
 #define PRELOAD_ENTRY "--preload-entry"
-
-/* Folders to search, relative to the folder of the command: where it is installed to, and the link to the
- * sources that src/cli/meson.build makes in the build folder.  No path of the build is compiled in: an
- * installed command must not run code from there, and two builds must be equal. */
-static const char *const folders[] = {CLI_ANALYSIS_FROM_BIN, "analysis"};
-
-static bool command_itself(char path[PATH_MAX]) {
-    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-    if (n <= 0)
-        return false;
-    path[n] = '\0';
-    return true;
-}
-
-/* The folder of the analysis; false if there is none. */
-static bool find_analysis(const char *self, char path[PATH_MAX]) {
-    int folder = (int)(strrchr(self, '/') - self);
-    for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
-        int n = snprintf(path, PATH_MAX, "%.*s/%s/__main__.py", folder, self, folders[i]);
-        if (n < PATH_MAX && access(path, R_OK) == 0) {
-            *strrchr(path, '/') = '\0';
-            return true;
-        }
-    }
-    return false;
-}
 
 /* True if --help stands before the program under test. */
 static bool asks_for_help(int argc, char **argv) {
@@ -95,9 +66,10 @@ static int ab(int argc, char **argv) {
     char self[PATH_MAX], analysis[PATH_MAX];
     if (!command_itself(self))
         return complain("/proc/self/exe: %s", strerror(errno));
-    if (!find_analysis(self, analysis))
-        return complain("the analysis is not in " CLI_ANALYSIS_FROM_BIN
-                        ", relative to the folder of this command; install it (package unstall-analysis, "
+    if (!python_part("analysis", analysis))
+        return complain("the analysis is not in " CLI_PYTHON_FROM_BIN
+                        "/analysis, relative to the folder of this command; install it (package "
+                        "unstall-analysis, "
                         "or meson install)");
     enum { OURS = 9 };
     const char **words = calloc((size_t)argc + OURS, sizeof(*words));
@@ -105,8 +77,7 @@ static int ab(int argc, char **argv) {
         return complain("%s", strerror(ENOMEM));
     char ignored[sizeof("ignored=") + (size_t)NSIG * 3];
     list_ignored(ignored, sizeof(ignored));
-    /* without the environment (-E) and the user's packages (-s), and without .pyc files (-B) */
-    const char *ours[OURS] = {PYTHON, "-E", "-s", "-B", "-X", ignored, analysis, "--unstall", self};
+    const char *ours[OURS] = {PYTHON, PYTHON_ALONE, "-X", ignored, analysis, "--unstall", self};
     memcpy(words, ours, sizeof(ours));
     for (int i = 1; i < argc; i++)
         words[OURS - 1 + i] = argv[i];

@@ -11,7 +11,7 @@
 
 #include "args.h"
 #include "errors.h"
-#include "page_file.h"
+#include "render.h"
 #include "survey.h"
 #include "terminal.h"
 #include "unit.h"
@@ -40,19 +40,17 @@ static int show(struct survey *s) {
 /* The file of the page is opened before the scan, so that a path that cannot be written is said at once. */
 static int report(struct scan *s) {
     struct survey *v = &s->survey;
-    struct page_file file = {.out = NULL};
-    if (s->page && page_file_open(&file, "--html", s->page) != 0)
+    struct render page;
+    if (s->page && render_begin(&page, s->page) != 0)
         return EXIT_OWN;
     if (isatty(STDERR_FILENO) && !s->watch)
         remark("looking at %s for %g s; Ctrl-C ends it and reports", v->scope, s->seconds);
     int failed = survey_look(v, s->timed || !s->watch ? s->seconds : 0, s->watch ? show : NULL);
     if (failed)
         complain("the scan has failed: %s", strerror(-failed));
-    else if (s->page)
-        survey_page(file.out, v);
     else
-        survey_report(stdout, v, s->json);
-    if (s->page && page_file_close(&file, !failed) != 0)
+        survey_report(s->page ? page.json : stdout, v, s->json || s->page);
+    if (s->page && render_end(&page, !failed) != 0)
         return EXIT_OWN;
     if (failed || finish_output() != 0)
         return EXIT_OWN;
