@@ -35,7 +35,7 @@ def detach(*words):
 # ---- the cure -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", ["always", "proof", "late"])
+@pytest.mark.parametrize("mode", ["always", "proof"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_running_process_is_cured_and_put_back(kind, mode):
     """Its connection, the next one that it makes, and the value that it reads back."""
@@ -52,7 +52,7 @@ def test_a_running_process_is_cured_and_put_back(kind, mode):
         assert talker.reads_back() <= {0, -1}
 
 
-@pytest.mark.parametrize("mode", ["always", "proof", "late"])
+@pytest.mark.parametrize("mode", ["always", "proof"])
 def test_what_the_program_sets_is_what_it_reads_back_and_gets_back(mode):
     with talking() as talker, attached(talker.pid, "--mode", mode):
         assert is_cured(talker)
@@ -78,7 +78,7 @@ def test_only_the_process_named_is_cured():
         assert stalls(other)
 
 
-@pytest.mark.parametrize("mode", ["always", "proof", "late"])
+@pytest.mark.parametrize("mode", ["always", "proof"])
 def test_a_listener_of_the_process_hands_it_on(mode):
     talker = Talker("plain", "listen")
     try:
@@ -265,7 +265,7 @@ def test_a_removed_cgroup_is_detached_by_its_name():
     detach(told.split()[0])
 
 
-@pytest.mark.parametrize("mode", ["always", "proof", "late"])
+@pytest.mark.parametrize("mode", ["always", "proof"])
 @pytest.mark.parametrize("library", ["nodelay", "cork", "coalesce", "auto"])
 def test_over_a_program_with_the_preload(library, mode):
     """What the library sets is the application's own: it stays cured with both and after each."""

@@ -45,7 +45,8 @@ def test_a_second_attach_that_cannot_be_loaded_changes_nothing_either():
     ([], "give one target"),
     (["1", "--all"], "give one target"),
     (["--port", "70000"], "--port"),
-    (["--mode", "fast", "1"], "--mode fast: expected proof, late or always"),
+    (["--mode", "fast", "1"], "--mode fast: expected proof or always"),
+    (["--mode", "late", "1"], "--mode late: there is no such mode any more; use --mode always, which cures "),
 ])
 def test_one_clear_line_says_what_is_wrong(words, why):
     done = unstall("attach", *words)

@@ -82,7 +82,7 @@ def apart(exchanges=1_000_000):
         yield Two(stack, exchanges)
 
 
-@pytest.mark.parametrize("mode", ["always", "proof", "late"])
+@pytest.mark.parametrize("mode", ["always", "proof"])
 @pytest.mark.parametrize("where", ["here", "beside"])
 def test_a_sender_is_cured_and_put_back(mode, where):
     """From the host, and from within the namespace of the sender."""

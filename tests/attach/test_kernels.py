@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""unstall attach on older kernels, and on one that refuses mode late: what it does instead, in one line."""
+"""unstall attach on older kernels: what it does instead, in one line."""
 
-import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -38,7 +36,6 @@ def test_a_kernel_of_version_2_6_is_refused_in_one_line():
     ("6.0.19", ["--port", "1"], TOO_OLD),
     ("6.2.0-39-generic", ["--arms", ALMOST_ALL], "an experiment in the kernel needs Linux 6.3"),
     ("6.9.12", ["--mode", "proof"], "mode proof needs Linux 6.10; mode always needs Linux 6.1"),
-    ("6.9.12", ["--mode", "late"], "mode late needs Linux 6.10; mode always needs Linux 6.1"),
 ])
 def test_what_a_kernel_cannot_is_refused_in_one_line(release, words, why):
     with talking() as talker:
@@ -62,32 +59,3 @@ def test_before_linux_6_1_a_process_is_cured_without_bpf_programs():
     with talking() as talker, attached(talker.pid, env=of_release("6.0.19")) as a:
         assert "by pidfd_getfd" in a.said and TOO_OLD in a.said
         assert is_cured(talker)
-
-
-def bpftool(*words):
-    done = subprocess.run(["bpftool", "-j", *map(str, words)], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout or "null")
-
-
-def set_refused(config, value):
-    """Sets the member `refused` of the pinned map, as the BPF program does."""
-    types = bpftool("btf", "dump", "id", bpftool("map", "show", "pinned", config)["btf_id"])["types"]
-    members = next(one["members"] for one in types if one.get("name") == "attach_config")
-    at = next(one["bits_offset"] for one in members if one["name"] == "refused") // 8
-    key = ["key", "hex", "00", "00", "00", "00"]
-    held = bytes(int(word, 16) for word in bpftool("map", "lookup", "pinned", config, *key)["value"])
-    held = held[:at] + value.to_bytes(8, "little") + held[at + 8:]
-    bpftool("map", "update", "pinned", config, *key, "value", "hex", *(f"{byte:02x}" for byte in held))
-
-
-def test_where_the_kernel_refuses_mode_late_the_list_and_the_last_line_say_so():
-    """The BPF program counts the sockets on which TCP_NODELAY failed; here bpftool sets that number."""
-    with talking() as talker, attached(talker.pid, "--mode", "late") as a:
-        assert "mode late, since" in unstall("attach", "--list").stdout
-        set_refused(PINS / f"pid-{talker.pid}/config", 3)
-        assert "mode late (this kernel refuses it: as proof), since" in unstall("attach", "--list").stdout
-        assert a.end() == 0
-        assert (f"process {talker.pid}: this kernel refuses mode late; connections were cured as by proof\n"
-                in a.said)
-    with talking() as talker, attached(talker.pid, "--mode", "late") as a:
-        assert a.end() == 0 and "refuses" not in a.said

@@ -19,7 +19,7 @@ def nothing_stays():
         yield from nothing_pinned()
 
 
-@pytest.mark.parametrize("mode", ["always", "proof", "late"])
+@pytest.mark.parametrize("mode", ["always", "proof"])
 def test_root_with_three_capabilities_cures_and_puts_back(mode):
     with talking() as talker:
         assert stalls(talker)

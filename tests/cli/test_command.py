@@ -141,8 +141,6 @@ def without_bpf(tmp_path_factory):
     (["attach", "--list"], "unstall attach: "),
     (["attach", "--port", "1"], "unstall attach: "),
     (["detach", "--all"], "unstall detach: "),
-    (["run", "--library", LIB, "--how", "bpf", "true"],
-     "unstall run: true: --how bpf; BPF programs cannot be loaded: "),
     (["scan", "--source", "exact", "--time", "1"], "unstall scan: --source exact: "),
 ])
 def test_without_bpf_one_sentence_says_what_would_bring_it(without_bpf, words, before):

@@ -246,9 +246,12 @@ def test_no_new_privs_is_set_only_without_privileges_and_said(unprivileged):
 
 @pytest.mark.parametrize("words, said", [
     (["--how", "preload"], "nothing can be preloaded; unstall run cures it under a seccomp supervisor "),
-    (["--how", "bogus"], "unstall run: --how bogus: expected preload, seccomp or bpf"),
+    (["--how", "bogus"], "unstall run: --how bogus: expected preload or seccomp"),
+    (["--how", "bpf"], "unstall run: --how bpf: there is no such way any more; leave it out, and where run "),
     (["--mode", "observe"], "the seccomp supervisor cures and has no mode observe; leave the mode out"),
-    (["--ports", "80"], "cures all connections and cannot obey UNSTALL_PORTS=80; unset it"),
+    (["--ports", "80"], "cannot obey UNSTALL_PORTS=80; unset it, or start the program without unstall and "
+                        "cure one port as root: unstall attach --port PORT PID (--force"),
+    (["--peers", "::1"], "cures all connections and cannot obey UNSTALL_PEERS=::1; unset it (--force"),
 ])
 def test_what_cannot_be_done_is_refused(words, said, unprivileged):
     done = unprivileged("run", *words, own("raw", "-static"), "127.0.0.1", "1", "1", check=False)

@@ -14,7 +14,7 @@
 #define ATTACH_FOLDER "/sys/fs/bpf/unstall"
 
 struct attach_options {
-    int mode; /* ATTACH_LATE, ATTACH_PROOF, ATTACH_ALWAYS, or -1: the best that the kernel can */
+    int mode; /* ATTACH_PROOF, ATTACH_ALWAYS, or -1: the best that the kernel can */
     bool detached;
     bool quickack;
     int verbose;

@@ -60,7 +60,6 @@ static struct attach_config config_of(const struct attach_target *t,
         .by_process = t->pid != 0,
         .cgroup = t->cgroup,
         .whole_host = t->whole_host,
-        .own_cgroup = t->own_cgroup,
         .port = t->port,
         .quickack = o->quickack,
         .experiment = o->experiment,
@@ -129,8 +128,7 @@ int attach_begin(const struct attach_target *t, const struct attach_options *o,
     programs_show_log(verbose);
     struct attach_config c = config_of(t, o);
     if (c.mode != ATTACH_ALWAYS && kernel_version() < KERNEL_PROOF) {
-        snprintf(error, ATTACH_ERROR, "mode %s needs Linux 6.10; mode always needs Linux 6.1",
-                 c.mode == ATTACH_LATE ? "late" : "proof");
+        snprintf(error, ATTACH_ERROR, "mode proof needs Linux 6.10; mode always needs Linux 6.1");
         return -ENOSYS;
     }
     if (c.experiment.arms && kernel_version() < KERNEL_EXPERIMENT) {

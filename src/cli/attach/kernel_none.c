@@ -7,7 +7,6 @@
 
 #include "attach.h"
 #include "experiment.h"
-#include "own_cgroup.h"
 
 const char *attach_obstacle(void) {
     return "this build has no BPF programs; build it with clang, bpftool and libbpf (scripts/setup "
@@ -39,13 +38,6 @@ int attach_look(const char *name, struct attach_state *s) {
 
 int attach_list(struct attach_state **list, size_t *count, char error[ATTACH_ERROR]) {
     (void)list, (void)count;
-    snprintf(error, ATTACH_ERROR, "%s", attach_obstacle());
-    return -ENOSYS;
-}
-
-int own_cgroup_begin(const struct attach_options *o, uint16_t port, char name[ATTACH_NAME],
-                     char error[ATTACH_ERROR]) {
-    (void)o, (void)port, (void)name;
     snprintf(error, ATTACH_ERROR, "%s", attach_obstacle());
     return -ENOSYS;
 }

@@ -32,8 +32,6 @@ static bool disturbs(const char *name, const struct attach_config *c, const stru
 int attach_refuse_overlap(const char *name, const struct attach_config *c, char error[ATTACH_ERROR]) {
     struct attach_state *list = NULL;
     size_t count = 0;
-    if (c->own_cgroup) /* unstall run: the program runs in any case */
-        return 0;
     int failed = attach_list(&list, &count, error);
     for (size_t i = 0; i < count && !failed; i++)
         if (disturbs(name, c, &list[i])) {

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "attach.h"
-#include "own_folder.h"
 #include "pins_lock.h"
 #include "programs.h"
 #include "walk.h"
@@ -156,13 +155,6 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
     take_away(name, PIN_GET, true);
     take_away(name, PIN_RESTORE, false);
     take_away(name, PIN_SOCKETS, false);
-    int stays = s.known && s.config.own_cgroup ? own_folder_remove(s.config.path) : 0;
-    if (stays) { /* the name stays in the list, so that `unstall detach` finds it */
-        snprintf(error, ATTACH_ERROR,
-                 "%s: the cgroup stays (%s); remove the cgroups below it, and try again",
-                 s.config.path, strerror(-stays));
-        return stays;
-    }
     take_away(name, PIN_CONFIG, false);
     attach_pin_path(name, "", path);
     int failed = rmdir(path) == 0 || errno == ENOENT ? 0 : -errno;

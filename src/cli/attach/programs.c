@@ -161,9 +161,7 @@ int programs_begin(struct attach_bpf *b, const struct attach_target *t, bool exp
     close(cgroup);
     if (!failed && t->pid)
         failed = mark_sockets(b, t->pid);
-    if (failed || t->own_cgroup) /* a new cgroup has no connection */
-        return failed;
-    return take_sockets(b, t);
+    return failed ? failed : take_sockets(b, t);
 }
 
 void programs_free(struct attach_bpf *b) {

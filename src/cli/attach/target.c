@@ -183,20 +183,6 @@ bool attach_name(const struct attach_wish *w, struct attach_target *t) {
     return true;
 }
 
-int attach_find_new(pid_t pid, uint16_t port, struct attach_target *t, char error[ATTACH_ERROR]) {
-    char mount[ATTACH_CGROUP], own[ATTACH_CGROUP];
-    *t = (struct attach_target){.port = port, .own_cgroup = true};
-    if (!find_mount(mount) || !cgroup_of(pid, own))
-        return refuse(error, ENOENT, NO_CGROUP);
-    int length = snprintf(t->path, sizeof(t->path), "%s%s/unstall-run-%d", mount,
-                          strcmp(own, "/") == 0 ? "" : own, (int)pid);
-    if (length >= (int)sizeof(t->path))
-        return refuse(error, ENAMETOOLONG, "the path of the cgroup is too long");
-    snprintf(t->name, sizeof(t->name), "run-%d", (int)pid);
-    snprintf(t->text, sizeof(t->text), "run of process %d", (int)pid);
-    return 0;
-}
-
 int attach_find(const struct attach_wish *w, struct attach_target *t, char error[ATTACH_ERROR]) {
     char mount[ATTACH_CGROUP];
     int failed;

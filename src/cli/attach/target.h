@@ -26,7 +26,6 @@ struct attach_target {
     uint16_t port;
     uint64_t cgroup;
     bool whole_host;
-    bool own_cgroup; /* made for one program */
     char path[ATTACH_CGROUP];
     char name[ATTACH_NAME];   /* of its folder: bpffs takes no dots */
     char text[ATTACH_TARGET]; /* as the user calls it */
@@ -34,9 +33,6 @@ struct attach_target {
 
 /* 0, or -errno with a sentence. */
 int attach_find(const struct attach_wish *w, struct attach_target *t, char error[ATTACH_ERROR]);
-
-/* The new cgroup of `unstall run` for a process, below the one that it is in.  It is not made yet. */
-int attach_find_new(pid_t pid, uint16_t port, struct attach_target *t, char error[ATTACH_ERROR]);
 
 /* Fills in `name` and `text` only; the process need not exist any more.  False for a cgroup, a unit or a
  * container: their names depend on a look at the cgroup. */

@@ -166,8 +166,7 @@ static bool advise_supervisor(struct diagnosis *d) {
     }
     if (!obstacles_first(&d->obstacles))
         return false;
-    ADVISE("%s: %sunstall run%s --%s: under a seccomp supervisor, which needs no privilege "
-           "(as root, --how bpf lets it read back what it set)",
+    ADVISE("%s: %sunstall run%s --%s: under a seccomp supervisor, which needs no privilege",
            d->live ? "cure it from its next start on" : "cure", unit_of(d) ? "ExecStart=" : "",
            chosen ? "" : " --how seccomp", command_of(d, &command));
     return true;

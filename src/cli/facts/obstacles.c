@@ -120,8 +120,11 @@ static void kind_of_machine(struct obstacles *o, const struct elf_facts *f,
     snprintf(ours, sizeof(ours), "%s", machine_name(library->class, library->machine));
     struct obstacle *new = add(o, OBSTACLE_MACHINE);
     REASON(new, "it is made for %s, the library for %s", machine_name(f->class, f->machine), ours);
-    INSTEAD(new, "build the library for %s too and name it: --library FILE",
-            machine_name(f->class, f->machine));
+    if (f->linker[0])
+        INSTEAD(new, "build the library for %s too and name it: --library FILE",
+                machine_name(f->class, f->machine));
+    else
+        INSTEAD(new, "start it without unstall and cure it as root: unstall attach PID");
 }
 
 static void linker(struct obstacles *o, const struct elf_facts *f) {

@@ -25,7 +25,6 @@ enum launch_how {
     HOW_CHOSEN,       /* the preload, or another way if a preload cannot work */
     HOW_PRELOAD,
     HOW_SECCOMP,
-    HOW_BPF,
 };
 
 struct launch {
@@ -39,8 +38,7 @@ struct launch {
     sigset_t mask; /* set by launch_hold_signals(): the program's own, as the caller's was */
     /* set by launch_prepare() */
     struct program program;
-    bool supervised;    /* launch_exec() puts it under the supervisor, or: */
-    bool in_cgroup;     /* in a cgroup of its own */
+    bool supervised;    /* launch_exec() puts it under the supervisor */
     bool gains_rights;  /* by its file: setuid, setgid, capabilities */
     bool no_preload;    /* the library would end it */
     char obstacle[400]; /* why it is supervised; "" if the user has asked for it */

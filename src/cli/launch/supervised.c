@@ -7,12 +7,10 @@
 #include <string.h>
 
 #include "array.h"
-#include "attach.h"
 #include "errors.h"
-#include "in_cgroup.h"
 #include "supervise.h"
 
-/* True if the supervisor, or a cgroup of its own, cures a program in spite of this obstacle to a preload.
+/* True if the supervisor cures a program in spite of this obstacle to a preload.
  * For Go and static programs `run` chooses that by itself; for all others the user must ask for it. */
 static bool overcome(const struct launch *l, enum obstacle_kind kind) {
     switch (kind) {
@@ -22,16 +20,9 @@ static bool overcome(const struct launch *l, enum obstacle_kind kind) {
     case OBSTACLE_LIBC:
     case OBSTACLE_NO_ELF:
     case OBSTACLE_CLEARED:
-    case OBSTACLE_SANITIZER: return l->how == HOW_SECCOMP || l->how == HOW_BPF;
+    case OBSTACLE_SANITIZER: return l->how == HOW_SECCOMP;
     default: return false;
     }
-}
-
-/* The supervisor comes first, because it needs no privilege. */
-static bool prefers_cgroup(const struct launch *l) {
-    if (l->how != HOW_CHOSEN)
-        return l->how == HOW_BPF;
-    return (!supervise_built() || in_cgroup_suits_better()) && !attach_obstacle();
 }
 
 const struct obstacle *supervised_choose(struct launch *l, const struct obstacles *found) {
@@ -46,7 +37,6 @@ const struct obstacle *supervised_choose(struct launch *l, const struct obstacle
         l->no_preload |= o->kind == OBSTACLE_SANITIZER;
     }
     l->supervised = true;
-    l->in_cgroup = prefers_cgroup(l);
     if (first)
         snprintf(l->obstacle, sizeof(l->obstacle), "%s", first->reason);
     return NULL;
@@ -55,16 +45,12 @@ const struct obstacle *supervised_choose(struct launch *l, const struct obstacle
 /* ---- what it says ---------------------------------------------------- */
 
 static const char *why(const struct launch *l) {
-    if (l->obstacle[0])
-        return l->obstacle;
-    return l->how == HOW_BPF ? "--how bpf" : "--how seccomp";
+    return l->obstacle[0] ? l->obstacle : "--how seccomp";
 }
 
 int supervised_check(const struct launch *l) {
     static const char *const choices[] = {"UNSTALL_PORTS", "UNSTALL_PEERS", "UNSTALL_PROGRAMS"};
     const char *mode = getenv("UNSTALL_MODE");
-    if (l->in_cgroup)
-        return in_cgroup_check(l, why(l));
     if (mode && (strcmp(mode, "off") == 0 || strcmp(mode, "observe") == 0))
         return complain(
             "%s: %s; the seccomp supervisor cures and has no mode %s; leave the mode out "
@@ -74,8 +60,10 @@ int supervised_check(const struct launch *l) {
         const char *value = getenv(choices[i]);
         if (value && *value)
             return complain("%s: %s; the seccomp supervisor cures all connections and cannot obey "
-                            "%s=%s; unset it (--force ignores it)",
-                            l->argv[0], why(l), choices[i], value);
+                            "%s=%s; unset it%s (--force ignores it)",
+                            l->argv[0], why(l), choices[i], value,
+                            i ? "" : ", or start the program without unstall and cure one port as root: "
+                                     "unstall attach --port PORT PID");
     }
     return 0;
 }
@@ -85,11 +73,14 @@ static bool is_verbose(void) {
     return level && (level[0] == '1' || level[0] == '2');
 }
 
+#define AS_IT_RUNS "start it without unstall and cure it as root: unstall attach PID"
+
 /* Complains with the reason and the next step. */
 static int refuse(const struct launch *l, int error) {
     const char *program = l->argv[0];
     if (error == -ENOSYS && !supervise_built())
-        return complain("%s: %s; this build has no seccomp supervisor; build it with libseccomp",
+        return complain("%s: %s; this build has no seccomp supervisor; build it with libseccomp, "
+                        "or " AS_IT_RUNS,
                         program, why(l));
     if (error == -ENOSYS)
         return complain("%s: %s; the seccomp supervisor needs Linux %d.%d", program, why(l),
@@ -97,8 +88,8 @@ static int refuse(const struct launch *l, int error) {
     if (error == -EACCES)
         return complain(
             "%s: %s; the seccomp supervisor needs no_new_privs here, by which it would lose "
-            "these rights; start unstall run with CAP_SYS_ADMIN (--force starts it without the "
-            "rights)",
+            "these rights; start unstall run with CAP_SYS_ADMIN, or " AS_IT_RUNS
+            " (--force starts it without the rights)",
             program, why(l));
     return complain("%s: %s; the seccomp supervisor cannot start: %s", program, why(l),
                     strerror(-error));
@@ -106,14 +97,10 @@ static int refuse(const struct launch *l, int error) {
 
 int supervised_begin(const struct launch *l) {
     bool no_new_privs;
-    if (l->in_cgroup)
-        return in_cgroup_begin(l, why(l));
     int error = supervise_begin(l->gains_rights && !l->force, &no_new_privs);
-    if (error && error != -ESRCH && l->how == HOW_CHOSEN && !attach_obstacle())
-        return in_cgroup_begin(l, why(l));
     if (error == -EBUSY) {
         remark("%s: another seccomp supervisor has this process already; if it is not that of an "
-               "outer unstall run, connections stay uncured",
+               "outer unstall run, connections stay uncured (as root, unstall attach PID cures them)",
                l->argv[0]);
         return 0;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * When `run` puts a program under the seccomp supervisor or in a cgroup of its own, and what it says then.
+ * When `run` puts a program under the seccomp supervisor, and what it says then.
  */
 #ifndef UNSTALL_CLI_SUPERVISED_H
 #define UNSTALL_CLI_SUPERVISED_H
@@ -12,10 +12,10 @@
  * overcomes, or NULL. */
 const struct obstacle *supervised_choose(struct launch *l, const struct obstacles *found);
 
-/* Refuses settings that do not work in the chosen way.  0, or the exit code and a complaint. */
+/* Refuses settings that the supervisor cannot obey.  0, or the exit code and a complaint. */
 int supervised_check(const struct launch *l);
 
-/* Puts this process under the supervisor, or in the cgroup.  0, or the exit code and a complaint. */
+/* Puts this process under the supervisor.  0, or the exit code and a complaint. */
 int supervised_begin(const struct launch *l);
 
 #endif

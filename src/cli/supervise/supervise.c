@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "supervise.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +20,6 @@
 
 #include "apart.h"
 #include "filter.h"
-#include "inherited.h"
 #include "worker.h"
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS /* Linux 6.6 */
@@ -96,6 +98,23 @@ static bool kernel_has_it(void) {
             (major == SUPERVISE_LEAST_MAJOR && minor >= SUPERVISE_LEAST_MINOR));
 }
 
+/* The sockets that the program inherits. */
+static void cure_inherited(void) {
+    DIR *folder = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    int on = 1;
+    while (folder && (entry = readdir(folder)) != NULL) {
+        int fd = (int)strtol(entry->d_name, NULL, 10), protocol = 0;
+        socklen_t size = sizeof(protocol);
+        if (entry->d_name[0] != '.' &&
+            getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 &&
+            protocol == IPPROTO_TCP)
+            setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    }
+    if (folder)
+        closedir(folder);
+}
+
 static int install(bool privileges_matter, bool *no_new_privs) {
     int listener = filter_install();
     if (listener != -EACCES || privileges_matter)
@@ -111,7 +130,7 @@ static int begin(int channel, bool privileges_matter, bool *no_new_privs) {
     if (recv(channel, &supervisor, sizeof(supervisor), 0) != sizeof(supervisor))
         return -ESRCH;
     prctl(PR_SET_PTRACER, supervisor); /* for yama; EINVAL without it */
-    inherited_cure();
+    cure_inherited();
     int listener = install(privileges_matter, no_new_privs);
     if (listener < 0)
         return listener;

@@ -31,7 +31,7 @@ struct request {
     bool list;
 };
 
-static const char *const attach_mode_names[] = {"always", "proof", "late"}; /* by ATTACH_ALWAYS ... */
+static const char *const attach_mode_names[] = {"always", "proof"}; /* by ATTACH_ALWAYS ... */
 
 static volatile sig_atomic_t stop;
 
@@ -57,16 +57,12 @@ static const char *keeper_of(const struct attach_config *c) {
     if (c->loader == 0)
         return "detached";
     if (attach_start_of(c->loader) != c->loader_start)
-        return c->own_cgroup ? "its guard was killed" : "its command was killed";
-    return c->own_cgroup ? "ends with the program" : "in the foreground";
+        return "its command was killed";
+    return "in the foreground";
 }
 
 static const char *mode_name(const struct attach_config *c) {
-    if (c->experiment.arms)
-        return "of an experiment";
-    if (c->mode == ATTACH_LATE && c->refused)
-        return "late (this kernel refuses it: as proof)";
-    return attach_mode_names[c->mode];
+    return c->experiment.arms ? "of an experiment" : attach_mode_names[c->mode];
 }
 
 static const char *target_state(const struct attach_config *c) {
@@ -151,8 +147,6 @@ static int keep(const struct attach_target *t, struct experiment *e) {
         complain("%s", error);
     if (e)
         return failed ? EXIT_OWN : 0;
-    if (!failed && s.config.refused)
-        remark("%s: this kernel refuses mode late; connections were cured as by proof", t->text);
     if (!failed && s.config.quickack)
         remark("%s: acknowledgements of %s connection%s had been hastened", t->text,
                count_text(s.config.quick, cured), s.config.quick == 1 ? "" : "s");
@@ -195,9 +189,7 @@ static void remark_on_library(const struct attach_target *t) {
 }
 
 static int attach(const struct request *r) {
-    static const char *const when[] = {"on every connection that lacks it",
-                                       "where a stall is proved",
-                                       "before a second small segment would wait"};
+    static const char *const when[] = {"on every connection that lacks it", "where a stall is proved"};
     struct attach_target target;
     struct attach_state s;
     char error[ATTACH_ERROR] = "";
@@ -308,8 +300,11 @@ static int take_option(struct request *r, struct args *a) {
         r->options.detached = true;
     } else if (args_value(a, "--mode", &value)) {
         r->options.mode = mode_of(value);
+        if (r->options.mode < 0 && strcmp(value, "late") == 0)
+            return complain("--mode late: there is no such mode any more; use --mode always, which cures "
+                            "before the first stall too");
         if (r->options.mode < 0)
-            return complain("--mode %s: expected proof, late or always", value);
+            return complain("--mode %s: expected proof or always", value);
     } else if (args_value(a, "--verbose", &value)) {
         if (!number_of("--verbose", value, 0, 2, &number))
             return EXIT_OWN;
@@ -356,9 +351,8 @@ const struct verb verb_attach = {
             "  --cgroup PATH     of the processes in this cgroup\n"
             "  --all             of this host\n"
             "  --port PORT       only those with this port on one of their sides\n"
-            "  --mode MODE       proof, late or always: TCP_NODELAY once a stall is proved;\n"
-            "                    before the first stall; at once. Without it: proof where\n"
-            "                    the kernel can, else always\n"
+            "  --mode MODE       proof or always: TCP_NODELAY once a stall is proved, or at\n"
+            "                    once. Without it: proof where the kernel can, else always\n"
             "  --quickack        also acknowledge within two ticks of the kernel, against the\n"
             "                    peer's stalls\n"
             "  --detach          stay in force after the end of this command\n"

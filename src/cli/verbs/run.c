@@ -16,9 +16,10 @@ static bool how_option(struct launch *l, struct args *a) {
     else if (strcmp(how, "seccomp") == 0)
         l->how = HOW_SECCOMP;
     else if (strcmp(how, "bpf") == 0)
-        l->how = HOW_BPF;
+        exit(complain("--how bpf: there is no such way any more; leave it out, and where run refuses the "
+                      "program, start that without unstall and cure it as root by unstall attach PID"));
     else
-        exit(complain("--how %s: expected preload, seccomp or bpf", how));
+        exit(complain("--how %s: expected preload or seccomp", how));
     return true;
 }
 
@@ -40,11 +41,9 @@ const struct verb verb_run = {
     .summary = "Run a program, cured",
     .usage = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
     .help =
-        "  --how WAY         preload, seccomp or bpf: by the library alone; also by a\n"
-        "                    supervisor that sets TCP_NODELAY; as root, also by BPF\n"
-        "                    programs in a cgroup of its own. Without it: preload, or\n"
-        "                    another way where a preload cannot work (Go, static\n"
-        "                    programs)\n" LAUNCH_HELP
+        "  --how WAY         preload or seccomp: by the library alone; also by a supervisor\n"
+        "                    that sets TCP_NODELAY. Without it: preload, or seccomp where a\n"
+        "                    preload cannot work (Go, static programs)\n" LAUNCH_HELP
         "  --conf FILE       settings from this file, not from /etc/unstall.conf\n"
         "\n"
         "The program takes the place of the command: signals and exit code are\n"

@@ -6,7 +6,7 @@
  * Prints "port PORT" where it listens, and a line for each exchange: its microseconds, and what
  * TCP_NODELAY reads back.  Lines on its standard input: "0" and "1" set TCP_NODELAY, "new" goes on
  * with a new connection.  RAW: its system calls are inline, so that a preload sees none; RING: an
- * io_uring sends.
+ * io_uring makes its connections and sends.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -28,16 +28,29 @@ enum { PIECE = 100, PAUSE_US = 2000 };
 
 static struct io_uring ring;
 
-static long put(int fd, const char *bytes, size_t count) {
-    struct io_uring_cqe *done;
+static struct io_uring_sqe *next_call(void) {
     if (!ring.ring_fd && io_uring_queue_init(8, &ring, 0) != 0)
-        return -1;
-    io_uring_prep_send(io_uring_get_sqe(&ring), fd, bytes, count, 0);
+        exit(1);
+    return io_uring_get_sqe(&ring);
+}
+
+static int call_made(void) {
+    struct io_uring_cqe *done;
     if (io_uring_submit(&ring) != 1 || io_uring_wait_cqe(&ring, &done) != 0)
         return -1;
-    long result = done->res;
+    int result = done->res;
     io_uring_cqe_seen(&ring, done);
     return result;
+}
+
+static long put(int fd, const char *bytes, size_t count) {
+    io_uring_prep_send(next_call(), fd, bytes, count, 0);
+    return call_made();
+}
+
+static int new_socket(void) {
+    io_uring_prep_socket(next_call(), AF_INET, SOCK_STREAM, 0, 0);
+    return call_made();
 }
 #elif defined RAW
 static long put(int fd, const char *bytes, size_t count) {
@@ -54,6 +67,12 @@ static long put(int fd, const char *bytes, size_t count) {
 }
 #endif
 
+#ifndef RING
+static int new_socket(void) {
+    return socket(AF_INET, SOCK_STREAM, 0);
+}
+#endif
+
 static void fail(const char *what) {
     perror(what);
     exit(1);
@@ -63,7 +82,7 @@ static int connection(int listener, int port) {
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons((in_port_t)port),
                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    int fd = listener >= 0 ? accept(listener, NULL, NULL) : socket(AF_INET, SOCK_STREAM, 0);
+    int fd = listener >= 0 ? accept(listener, NULL, NULL) : new_socket();
     if (fd < 0 || (listener < 0 && connect(fd, (struct sockaddr *)&a, sizeof(a)) != 0))
         fail("connection");
     return fd;

@@ -21,7 +21,6 @@ from .machine import BUILD, environment, found, pinned, program, run, run_json, 
 UNSTALL = str(BUILD / "src/cli/unstall")
 PINS = Path("/sys/fs/bpf/unstall")
 LONG = (200, 20, 500)  # exchanges to warm up, chunks, and in each of them
-FEW, MORE, AGAIN = (0, 1, 10), (0, 1, 60), 15  # before mode late gives up its callback, after 64 sends
 
 ARMS = "--arms off:1,off:1 --seed 1"
 
@@ -30,10 +29,7 @@ ROWS = {
     "always": ("--mode always", "client", "one", "pieces", 1.01),
     "proof": ("--mode proof", "client", "one", "pieces", 1.01),
     "proof, TCP_NODELAY by the program": ("--mode proof", "client", "two", "nodelay", 1.01),
-    "late": ("--mode late", "client", "one", "pieces", 1.02),
-    "late, its first 60 sends": ("--mode late", "client", "one", "pieces", 1.02),
     "proof, the peer too": ("--mode proof", "both", "one", "pieces", 1.01),
-    "late, the peer too": ("--mode late", "both", "one", "pieces", 1.02),
     "outside the cgroup": ("--mode proof", "nobody", "one", "pieces", 1.0),
     "experiment": (ARMS, "client", "one", "pieces", None),
     "experiment, the peer too": (ARMS, "both", "one", "pieces", None),
@@ -108,28 +104,13 @@ def spent(pins):
     return runs, ns
 
 
-def client(port, shape, way, counts):
-    return run_json([program("client"), HOST, port, shape, way, *map(str, counts)])["ns"]
-
-
-def one(pins, port, shape, way, counts):
-    """(exchanges, ns of one, runs, ns in the programs) of a connection."""
+def per_exchange(pins, port, shape, way):
+    """(ns of an exchange, runs, added ns) of a connection."""
     before = spent(pins)
-    took = client(port, shape, way, counts)
+    took = run_json([program("client"), HOST, port, shape, way, *map(str, LONG)])["ns"]
     after = spent(pins)
-    return counts[0] + counts[1] * counts[2], took, after[0] - before[0], after[1] - before[1]
-
-
-def per_exchange(pins, port, shape, way, early):
-    """(ns of an exchange, runs, added ns).  Early: by the difference of two lengths, without the making."""
-    if not early:
-        count, took, runs, ns = one(pins, port, shape, way, LONG)
-        return took, runs / count, ns / count
-    rows = []
-    for _ in range(AGAIN):
-        few, more = one(pins, port, shape, way, FEW), one(pins, port, shape, way, MORE)
-        rows.append([(more[i] - few[i]) / (more[0] - few[0]) for i in (2, 3)])
-    return (client(port, shape, way, LONG), *(statistics.median(row[i] for row in rows) for i in (0, 1)))
+    count = LONG[0] + LONG[1] * LONG[2]
+    return took, (after[0] - before[0]) / count, (after[1] - before[1]) / count
 
 
 def row_of(name, folder, rounds):
@@ -140,7 +121,7 @@ def row_of(name, folder, rounds):
             peer = stack.enter_context(running([program("peer")]))
         stack.enter_context(within(folder if who != "nobody" else None))
         stack.enter_context(pinned())
-        return [per_exchange(pins, peer.said, shape, way, "first" in name) for _ in range(rounds)]
+        return [per_exchange(pins, peer.said, shape, way) for _ in range(rounds)]
 
 
 def measure(rounds=5):

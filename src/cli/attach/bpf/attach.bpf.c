@@ -4,8 +4,7 @@
  *
  * The programs take over a socket when its connection is made (sock_ops); a walk over all sockets takes over
  * the existing ones.  Mode `always` then sets the option.  Mode `proof` asks for a callback at each round
- * trip, and sets the option once an acknowledgement has come late while less than a segment waited.  Mode
- * `late` first asks for a callback at each send, and sets the option before a second small segment.  The
+ * trip, and sets the option once an acknowledgement has come late while less than a segment waited.  The
  * application reads back the value that it set, and its TCP_NODELAY=0 does not bring the stall back
  * (getsockopt, setsockopt).
  *
@@ -105,7 +104,6 @@ static __always_inline struct attach_socket *give_all_back(void *to, void *sk) {
 #include "queue.bpf.h"
 #include "callbacks.bpf.h"
 #include "proof.bpf.h"
-#include "late.bpf.h"
 
 /* ---- new connections ------------------------------------------------------------ */
 
@@ -129,7 +127,7 @@ static __always_inline int on_established(struct bpf_sock_ops *ops, struct bpf_s
     } else if (c->mode == ATTACH_ALWAYS) {
         cure_at_once(ops, s, c);
     }
-    arm(ops, s, first_callback(c, tp));
+    arm(ops, s, first_callback(c));
     return 1;
 }
 
@@ -142,7 +140,6 @@ int on_event(struct bpf_sock_ops *ops) {
     case BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB:
     case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB: return on_established(ops, sk);
     case BPF_SOCK_OPS_RTT_CB: return on_round_trip(ops, sk);
-    case BPF_SOCK_OPS_HDR_OPT_LEN_CB: return on_send(ops, sk);
     case BPF_SOCK_OPS_STATE_CB: return on_state(ops, sk);
     default: return 1;
     }
@@ -264,7 +261,7 @@ static __always_inline void take_in(struct tcp_sock *tp, struct attach_socket *s
     if (s->armed)
         return; /* it has just been made, and is known */
     int always = c->mode == ATTACH_ALWAYS || s->cured;
-    int asked = arm_existing(tp, s, always ? 0 : first_callback(c, tp)) == 0;
+    int asked = arm_existing(tp, s, always ? 0 : first_callback(c)) == 0;
     if (!c->experiment.arms && (always || !asked))
         cure_at_once(tp, s, c);
 }

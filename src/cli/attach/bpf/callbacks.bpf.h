@@ -11,14 +11,9 @@
 
 enum { CALLBACK_FLAGS = 1008 }; /* TCP_BPF_SOCK_OPS_CB_FLAGS, Linux 6.12 */
 
-/* The callback for a new connection: each send in mode late, each round trip in mode proof.  The options of
- * MPTCP fill the header, and the kernel then does not ask for more: there is no callback at a send. */
-static __always_inline __u8 first_callback(const struct attach_config *c, const struct tcp_sock *tp) {
-    if (c->mode == ATTACH_ALWAYS)
-        return 0;
-    if (tp && bpf_core_field_exists(tp->is_mptcp) && tp->is_mptcp)
-        return BPF_SOCK_OPS_RTT_CB_FLAG;
-    return c->mode == ATTACH_LATE ? BPF_SOCK_OPS_WRITE_HDR_OPT_CB_FLAG : BPF_SOCK_OPS_RTT_CB_FLAG;
+/* The callback for a new connection: each round trip in mode proof. */
+static __always_inline __u8 first_callback(const struct attach_config *c) {
+    return c->mode == ATTACH_ALWAYS ? 0 : BPF_SOCK_OPS_RTT_CB_FLAG;
 }
 
 /* Asks for these callbacks and for no other of ours. */
@@ -56,7 +51,6 @@ static __always_inline int on_state(struct bpf_sock_ops *ops, struct bpf_sock *s
     if (!s)
         return 1;
     s->returned = 0;
-    s->sends = 0;
     s->segments = 0;
     ask(ops, s, 0);
     return 1;

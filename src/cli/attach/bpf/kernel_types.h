@@ -37,13 +37,8 @@ struct sock_cgroup_data {
     struct cgroup *cgroup;
 };
 
-typedef struct {
-    int owned; /* a system call holds the socket's lock */
-} socket_lock_t;
-
 struct sock {
     struct sock_common __sk_common;
-    socket_lock_t sk_lock;
     __u16 sk_protocol;
     unsigned long sk_pacing_rate;
     struct sock_cgroup_data sk_cgrp_data;
@@ -78,7 +73,6 @@ struct tcp_sock {
     __u32 mss_cache, packets_out, data_segs_out;
     __u64 tcp_mstamp;
     __u8 nonagle : 4;
-    _Bool is_mptcp;
     struct minmax rtt_min;
 };
 

@@ -12,8 +12,8 @@
 
 #include "stats_format.h"
 
-enum { ATTACH_VERSION = 7, ATTACH_TARGET = 128, ATTACH_CGROUP = 1024, ATTACH_CONNECTIONS = 65536 };
-enum { ATTACH_ALWAYS, ATTACH_PROOF, ATTACH_LATE };
+enum { ATTACH_VERSION = 8, ATTACH_TARGET = 128, ATTACH_CGROUP = 1024, ATTACH_CONNECTIONS = 65536 };
+enum { ATTACH_ALWAYS, ATTACH_PROOF };
 
 /* The request of `unstall ab --live`, and the number of connections that have got an arm. */
 struct attach_experiment {
@@ -41,11 +41,9 @@ struct attach_config {
     __s32 pid;    /* the process in the numbers of the loader */
     __s32 loader; /* the command in the foreground; 0: detached */
     __u64 loader_start;
-    __u64 own_cgroup; /* it was made for `unstall run`, and is removed at the end */
     __u64 quickack;   /* also on the receiving side */
     __u64 mptcp;      /* the process has sockets of MPTCP, which are not reached by it */
     __u64 quick;      /* sockets whose acknowledgements we have hastened */
-    __u64 refused; /* sockets on which the kernel refused mode late, which are cured as by proof */
     __u64 cured, stalls; /* sockets with TCP_NODELAY by us, of them after a proved stall */
     struct attach_experiment experiment;
     char target[ATTACH_TARGET];
@@ -58,7 +56,6 @@ struct attach_socket {
     __u8 cured;     /* TCP_NODELAY is 1 by us */
     __u8 own;       /* the program's value, which it reads back while `cured` */
     __u8 armed;     /* the callbacks that we have asked for */
-    __u8 sends;     /* looks of mode late at them */
     __u8 returned;  /* Nagle's algorithm was given back to a stream */
     __u32 quick_us; /* the delay of acknowledgements by us; 0: it is the program's own */
     __u32 delay_us; /* that own delay */
