@@ -183,3 +183,15 @@ void json_real(struct json *j, const char *key, double value) {
     member(j, key);
     fprintf(j->out, "%.10g", value);
 }
+
+void json_bin(struct json *j, double from_ns, double to_ns, uint64_t count) {
+    if (!count)
+        return;
+    json_array(j, NULL);
+    j->compact = true;
+    json_real(j, NULL, from_ns);
+    json_real(j, NULL, to_ns);
+    json_unsigned(j, NULL, count);
+    json_array_end(j);
+    j->compact = false;
+}

@@ -39,4 +39,7 @@ void json_signed(struct json *j, const char *key, int64_t value);
 void json_unsigned(struct json *j, const char *key, uint64_t value);
 void json_real(struct json *j, const char *key, double value); /* not finite: null */
 
+/* A part of a distribution, [from ns, to ns, count], on one line; nothing if it is empty. */
+void json_bin(struct json *j, double from_ns, double to_ns, uint64_t count);
+
 #endif

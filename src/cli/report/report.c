@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "errors.h"
-#include "page_file.h"
+#include "render.h"
 
 int report_on(FILE *out, const struct report *about, void (*form)(FILE *out, const struct report *report)) {
     struct report report = *about;
@@ -18,11 +18,11 @@ int report_on(FILE *out, const struct report *about, void (*form)(FILE *out, con
 }
 
 int report_page(const char *path, const struct report *about) {
-    struct page_file page;
-    int failed = page_file_open(&page, "--html", path);
+    struct render page;
+    int failed = render_begin(&page, path);
     if (failed)
         return failed;
-    failed = report_on(page.out, about, report_html);
-    int closed = page_file_close(&page, failed == 0);
-    return failed ? failed : closed;
+    failed = report_on(page.json, about, report_json);
+    int drawn = render_end(&page, failed == 0);
+    return failed ? failed : drawn;
 }

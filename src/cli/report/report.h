@@ -21,8 +21,6 @@ struct report {
 void report_json(FILE *out, const struct report *report);
 void report_text(FILE *out, const struct report *report);
 
-void report_html(FILE *out, const struct report *report);
-
 /* Merges the rows of `about->files` and writes the report in a form.  0, or EXIT_OWN and a complaint. */
 int report_on(FILE *out, const struct report *about, void (*form)(FILE *out, const struct report *report));
 

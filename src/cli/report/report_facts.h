@@ -5,6 +5,7 @@
 #ifndef UNSTALL_CLI_REPORT_FACTS_H
 #define UNSTALL_CLI_REPORT_FACTS_H
 
+#include "json.h"
 #include "prose.h"
 #include "report.h"
 #include "stats_files.h"
@@ -40,6 +41,9 @@ uint64_t process_lost_ns(const struct reader_file *f);
 
 /* The command to type next, with the program; false if there is none. */
 bool report_next(struct prose *p, const struct report *r, const struct verdict *v);
+
+/* The members of the JSON that a page shows beside the numbers.  `unnamed`: as of sites_json(). */
+void report_words(struct json *j, const struct report *r, const struct verdict *v, bool unnamed);
 
 /* What the statistics files lack: sentences, and their number. */
 enum { REPORT_LOSSES = 3 };

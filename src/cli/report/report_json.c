@@ -50,6 +50,23 @@ static void arm(struct json *j, uint8_t number) {
         json_unsigned(j, "arm", number);
 }
 
+static void nanoseconds(struct json *j, const char *key, uint64_t ns, bool known) {
+    if (known)
+        json_unsigned(j, key, ns);
+    else
+        json_null(j, key);
+}
+
+/* What the table of the report shows of a row.  Null: nothing is known. */
+static void summary(struct json *j, const struct reader_row *row) {
+    const struct reader_tally *t = &row->tally;
+    bool answered = t->counter[COUNT_EXCHANGES] > 0, looked = is_looked_at(row);
+    nanoseconds(j, "median_ns", reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.5), answered);
+    nanoseconds(j, "p99_ns", reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.99), answered);
+    nanoseconds(j, "stalls", proved_stalls(t), looked);
+    nanoseconds(j, "lost_ns", lost_ns(t), looked);
+}
+
 static void json_rows(struct json *j, const struct reader_row *rows, size_t count, bool merged) {
     char text[ENDPOINT_ROOM];
     json_array(j, "rows");
@@ -62,6 +79,7 @@ static void json_rows(struct json *j, const struct reader_row *rows, size_t coun
         json_string(j, "endpoint", row_text(&row->id, text));
         arm(j, row->id.arm);
         json_string(j, "mode", mode_name(row->id.mode));
+        summary(j, row);
         for (unsigned k = 0; k < STATS_COUNTERS; k++)
             json_unsigned(j, counter_names[k], row->tally.counter[k]);
         histogram(j, "exchange", row->tally.exchange);
@@ -162,50 +180,54 @@ static void lost(struct json *j, const struct reader_file *r) {
     json_object_end(j);
 }
 
-static void json_stats_file(struct json *j, const struct reader_file *r) {
+/* True: as of sites_json(). */
+static bool json_stats_file(struct json *j, const struct reader_file *r) {
     process(j, r);
     json_rows(j, r->rows, r->row_count, false);
     json_array(j, "connections");
     for (size_t i = 0; i < r->connection_count; i++)
         connection(j, &r->connections[i]);
     json_array_end(j);
-    sites_json(j, r);
+    bool unnamed = sites_json(j, r);
     lost(j, r);
+    return unnamed;
 }
 
-static void json_verdict(struct json *j, const struct report *r) {
-    static struct verdict v;
+static void json_verdict(struct json *j, const struct verdict *v) {
     char text[ENDPOINT_ROOM];
-    verdict_find(&v, r->files, r->rows, r->row_count, false);
     json_object(j, "verdict");
-    json_string(j, "kind", verdict_name(v.kind));
-    json_string(j, "sentence", v.sentence.text);
+    json_string(j, "kind", verdict_name(v->kind));
+    json_string(j, "sentence", v->sentence.text);
     json_array(j, "notes");
-    for (unsigned i = 0; i < v.note_count; i++)
-        json_string(j, NULL, v.note[i].text);
+    for (unsigned i = 0; i < v->note_count; i++)
+        json_string(j, NULL, v->note[i].text);
     json_array_end(j);
-    json_string(j, "role", v.row ? role_name(&v.row->id) : NULL);
-    json_string(j, "endpoint", v.row ? row_text(&v.row->id, text) : NULL);
+    json_string(j, "role", v->row ? role_name(&v->row->id) : NULL);
+    json_string(j, "endpoint", v->row ? row_text(&v->row->id, text) : NULL);
     json_object_end(j);
 }
 
 void report_json(FILE *out, const struct report *r) {
     struct json j = json_begin(out);
     json_document(&j, r->files->folder ? "report-folder" : "report");
-    json_verdict(&j, r);
+    static struct verdict v;
+    bool unnamed = false;
+    verdict_find(&v, r->files, r->rows, r->row_count, false);
+    json_verdict(&j, &v);
     who_json(&j, r->who);
     if (!r->files->folder) {
-        json_stats_file(&j, r->files->list[0]);
+        unnamed = json_stats_file(&j, r->files->list[0]);
     } else {
         json_array(&j, "processes");
         for (size_t i = 0; i < r->files->count; i++) {
             json_object(&j, NULL);
-            json_stats_file(&j, r->files->list[i]);
+            unnamed |= json_stats_file(&j, r->files->list[i]);
             json_object_end(&j);
         }
         json_array_end(&j);
         json_rows(&j, r->rows, r->row_count, true);
     }
+    report_words(&j, r, &v, unnamed);
     json_object_end(&j);
     json_end(&j);
 }

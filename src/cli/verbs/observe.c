@@ -17,6 +17,7 @@
 #include "launch.h"
 #include "observe_folder.h"
 #include "page_file.h"
+#include "render.h"
 #include "report.h"
 #include "stats_files.h"
 #include "survey.h"
@@ -291,7 +292,7 @@ static int excluded(struct options *o) {
     if (!o->report)
         o->report = o->json ? "-" : "stderr";
     if (o->page)
-        return page_file_try("--html", o->page);
+        return render_try(o->page);
     return strcmp(o->report, "stderr") != 0 ? page_file_try("--report", o->report) : 0;
 }
 

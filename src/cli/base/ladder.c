@@ -42,6 +42,33 @@ const char *ladder_label(const struct ladder_step *s, char text[64]) {
     return text;
 }
 
+void ladder_json(struct json *j, const struct ladder *l, const char *caption) {
+    static const char *const kinds[] = {
+        [LADDER_DATA] = "data",     [LADDER_HELD] = "held", [LADDER_ACK] = "ack",
+        [LADDER_ANSWER] = "answer", [LADDER_NEXT] = "next",
+    };
+    char label[64];
+    json_object(j, NULL);
+    json_string(j, "caption", caption);
+    json_string(j, "writer", l->writer);
+    json_string(j, "peer", l->peer);
+    json_bool(j, "predicted", l->predicted);
+    json_array(j, "steps");
+    for (unsigned i = 0; i < l->count; i++) {
+        const struct ladder_step *s = &l->step[i];
+        json_object(j, NULL);
+        json_string(j, "kind", kinds[s->kind]);
+        json_real(j, "at_ms", (double)s->at_ns / 1e6);
+        if (s->kind == LADDER_HELD)
+            json_real(j, "held_ms", (double)ladder_held_ns(l) / 1e6);
+        json_unsigned(j, "bytes", s->bytes);
+        json_string(j, "label", ladder_label(s, label));
+        json_object_end(j);
+    }
+    json_array_end(j);
+    json_object_end(j);
+}
+
 /* ---- as text --------------------------------------------------------- */
 
 enum { TIME_COLUMNS = 12, SPAN = 46 };

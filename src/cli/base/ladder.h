@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "json.h"
+
 enum { LADDER_STEPS = 8, LADDER_COLUMNS = 80 };
 
 enum ladder_kind {
@@ -46,6 +48,9 @@ const char *ladder_label(const struct ladder_step *s, char text[64]);
 
 /* At most 80 columns; `ascii` uses ASCII only. */
 void ladder_text(FILE *out, const struct ladder *l, bool ascii);
+
+/* One entry of the array `ladders`: the JSON that src/pages draws. */
+void ladder_json(struct json *j, const struct ladder *l, const char *caption);
 
 /* A figure of HTML with an SVG.  Its y axis is proportional to time, but two steps have at least a line's
  * height between them.  The attributes data-kind, data-at-ms and data-held-ms have the numbers. */
