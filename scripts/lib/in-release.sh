@@ -66,7 +66,7 @@ whole() {
 PACKAGES=(base-files base-passwd bash coreutils dash debianutils diffutils findutils grep hostname libc-bin
     mawk netbase perl-base sed tar util-linux
     gcc libc6-dev meson ninja-build pkg-config dpkg-dev python3 scdoc libelf-dev libdw-dev libpcap-dev
-    libncurses-dev clang libbpf-dev bpftool zlib1g-dev libseccomp-dev liburing-dev
+    libiberty-dev libncurses-dev clang libbpf-dev bpftool zlib1g-dev libseccomp-dev liburing-dev
     binutils libcriterion-dev libgc-dev libmodbus-dev python3-pytest strace musl-tools musl-dev procps
     iproute2 mount tcpdump sudo)
 # Left out is what would bring Java, Node or Rust, and what is of the newest libc on each system.

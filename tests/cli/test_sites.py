@@ -142,6 +142,61 @@ def test_names_of_cplusplus_are_readable(folder):
     assert "written by Client::send_header (two_authors.c:" in text
 
 
+CPLUSPLUS = """
+#include <cstdlib>
+#include <arpa/inet.h>
+#include <unistd.h>
+namespace { struct Client {
+    int fd; char bytes[512];
+    __attribute__((noinline)) void put(size_t n) { if (write(fd, bytes, n) != (ssize_t)n) exit(3); asm(""); }
+    template <typename T> __attribute__((noinline)) void header(T n) { put(n); asm(""); }
+    __attribute__((noinline)) void operator()(size_t n) { put(n); asm(""); }
+}; }
+int main(int, char **argv) {
+    sockaddr_in to = {};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(atoi(argv[2]));
+    inet_pton(AF_INET, argv[1], &to.sin_addr);
+    static Client c;
+    c.fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (connect(c.fd, (sockaddr *)&to, sizeof(to)) != 0) return 1;
+    for (int i = 0; i < atoi(argv[3]); i++) {
+        c.header(200);
+        c(100);
+        if (read(c.fd, c.bytes, sizeof(c.bytes)) <= 0) return 2;
+    }
+}
+"""
+
+
+def test_names_of_a_real_program_in_cplusplus_are_as_in_its_source(folder, tmp_path):
+    """Unnamed namespaces, templates and operators: '(' is a part of these names."""
+    source = tmp_path / "client.cpp"
+    source.write_text(CPLUSPLUS)
+    subprocess.run(["g++", "-O1", "-o", tmp_path / "client", source], check=True)
+    run_authors(tmp_path / "client", folder)
+    text = told(folder)
+    assert "(anonymous namespace)::Client::header<int> in client" in text
+    assert "(anonymous namespace)::Client::operator() in client" in text
+
+
+@pytest.mark.parametrize("symbols, names", [
+    ({"send_header": "_ZN33_$LT$T$u20$as$u20$two..Sender$GT$6header17h316d7ccf971499ceE",
+      "send_body": "_RNvXCs9lviOnV7Yo6_3twoNtNtNtCsjrHSEGnQ3l9_3std3net3tcp9TcpStreamNtB2_6Sender4bodyB2_"},
+     ("<T as two::Sender>::header", "<std::net::tcp::TcpStream as two::Sender>::body")),
+    ({"send_header": "header__app_12", "send_body": "send__pureZnet_7", "wrapped_body": "NimMain"},
+     ("app.header", "net.send")),
+    ({"send_header": "header__app_12", "send_body": "body__app_13"}, ("header__app_12", "body__app_13")),
+], ids=["Rust, legacy and v0", "Nim", "C that looks like Nim"])
+def test_names_are_as_in_their_source(folder, tmp_path, symbols, names):
+    """A program that has the symbols of a compiler of another language; one of Nim has a NimMain."""
+    command = ["objcopy", "--strip-debug", *(f"--redefine-sym={old}={new}" for old, new in symbols.items())]
+    subprocess.run([*command, compile_c(SOURCE), tmp_path / "client"], check=True)
+    run_authors(tmp_path / "client", folder)
+    text = told(folder)
+    assert f"is written by {names[0]} in client; the second (100 bytes) by {names[1]} in client" in text
+
+
 def test_a_library_is_named_with_its_caller(folder, tmp_path):
     library = tmp_path / "libtalk.so"
     subprocess.run(["gcc", "-D_GNU_SOURCE", "-O1", "-g", "-shared", "-fPIC", "-Dmain=talk", "-o", library,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "calls.h"
+#include "demangle.h"
 #include "progress.h"
 
 /* Of a longer line, the head (with the descriptor) and the tail (with the result) are kept. */
@@ -116,7 +117,7 @@ static void whole_call(struct strace_log *g, struct thread *t, const struct line
 static void take_frame(struct strace_log *g, const char *text) {
     struct connection *conn = g->written ? connections_get(&g->connections, g->written) : NULL;
     const char *open = strchr(text, '('), *module = open, *plus = open ? strrchr(open, '+') : NULL;
-    char place[PLACE_TEXT];
+    char place[PLACE_TEXT], mangled[HEAD], name[PLACE_TEXT] = "code";
     if (!conn || !open)
         return;
     while (module > text + 3 && module[-1] != '/')
@@ -124,9 +125,11 @@ static void take_frame(struct strace_log *g, const char *text) {
     if (module == open || strncmp(module, "libc.", 5) == 0 || strncmp(module, "libc-", 5) == 0 ||
         strncmp(module, "libpthread", 10) == 0)
         return;
-    bool named = plus && plus > open + 1;
-    snprintf(place, sizeof(place), "%.*s in %.*s", named ? (int)(plus - open) - 1 : 4,
-             named ? open + 1 : "code", (int)(open - module), module);
+    if (plus && plus > open + 1) {
+        snprintf(mangled, sizeof(mangled), "%.*s", (int)(plus - open) - 1, open + 1);
+        demangle(mangled, false, name, sizeof(name));
+    }
+    snprintf(place, sizeof(place), "%s in %.*s", name, (int)(open - module), module);
     message_place(conn, g->written_line, place);
 }
 

@@ -2,14 +2,13 @@
  *
  * The name of an address: module, function, line.
  */
-#include <dlfcn.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "array.h"
+#include "demangle.h"
 #include "format.h"
 #include "symbols_parts.h"
 
@@ -71,25 +70,20 @@ const char *frame_kind_name(enum frame_kind kind) {
 
 /* ---- names ------------------------------------------------------------ */
 
-typedef char *demangle_fn(const char *, char *, size_t *, int *);
-
-/* Demangles names of C++ and Rust by libstdc++ if it is installed; it is not worth a dependency. */
-static void set_function(struct frame *f, const char *name) {
-    static demangle_fn *demangle;
-    static bool looked;
-    if (name[0] == '_' && name[1] == 'Z' && !looked) {
-        void *library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
-        void *found = library ? dlsym(library, "__cxa_demangle") : NULL;
-        memcpy(&demangle, &found, sizeof(found));
-        looked = true;
+/* A program in Nim has this function. */
+static bool is_of_nim(Dwfl_Module *module) {
+    int count = dwfl_module_getsymtab(module);
+    for (int i = 0; i < count; i++) {
+        GElf_Sym symbol;
+        const char *name = dwfl_module_getsym(module, i, &symbol, NULL);
+        if (name && strcmp(name, "NimMain") == 0)
+            return true;
     }
-    int status = -1;
-    char *plain = demangle && name[0] == '_' && name[1] == 'Z' && strlen(name) < 4096
-                      ? demangle(name, NULL, NULL, &status)
-                      : NULL;
-    safe_text(plain ? plain : name, f->function, sizeof(f->function));
-    free(plain);
-    f->function[strcspn(f->function, "(")] = '\0'; /* without its parameters */
+    return false;
+}
+
+static void set_function(struct frame *f, Dwfl_Module *module, const char *name) {
+    demangle(name, is_nim_name(name) && is_of_nim(module), f->function, sizeof(f->function));
 }
 
 /* The compilation unit of an address.  libdwfl looks it up in .debug_aranges, which clang does not write:
@@ -105,7 +99,7 @@ static Dwarf_Die *unit_of(Dwfl_Module *module, uint64_t pc, Dwarf_Addr *bias) {
 }
 
 /* The innermost function at an address, also if it was inlined, because its source has the call. */
-static bool name_by_dwarf(Dwarf_Die *unit, Dwarf_Addr address, struct frame *f) {
+static bool name_by_dwarf(Dwfl_Module *module, Dwarf_Die *unit, Dwarf_Addr address, struct frame *f) {
     Dwarf_Die *scopes = NULL;
     int count = dwarf_getscopes(unit, address, &scopes);
     bool found = false;
@@ -115,7 +109,7 @@ static bool name_by_dwarf(Dwarf_Die *unit, Dwarf_Addr address, struct frame *f) 
                                ? dwarf_diename(&scopes[i])
                                : NULL;
         if (name) {
-            set_function(f, name);
+            set_function(f, module, name);
             found = true;
         }
     }
@@ -131,7 +125,7 @@ static void name_by_table(Dwfl_Module *module, uint64_t pc, struct frame *f) {
         return;
     /* An address beyond the symbol's size belongs to another, static function. */
     if (symbol.st_size == 0 || offset < symbol.st_size)
-        set_function(f, name);
+        set_function(f, module, name);
 }
 
 void symbols_name(struct symbols *s, uint64_t pc, struct frame *f) {
@@ -154,7 +148,7 @@ void symbols_name(struct symbols *s, uint64_t pc, struct frame *f) {
     if (!module || f->kind == FRAME_OURS || f->kind == FRAME_LIBC)
         return;
     Dwarf_Die *unit = unit_of(module, pc, &bias);
-    if (!unit || !name_by_dwarf(unit, pc - bias, f))
+    if (!unit || !name_by_dwarf(module, unit, pc - bias, f))
         name_by_table(module, pc, f);
     Dwarf_Line *line = unit ? dwarf_getsrc_die(unit, pc - bias) : NULL;
     const char *source = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
