@@ -139,7 +139,8 @@ LACKING = {
 # They go on to another name, or do the same themselves.
 LACKING_NOTHING = ("freopen64", "aio_read64", "aio_write64", "lio_listio64", "aio_suspend64", "sendfile64",
                    "fcntl64", "_longjmp", "__longjmp_chk", "quick_exit", "thrd_exit", "__poll_chk",
-                   "__ppoll_chk", "__dprintf_chk", "dprintf", *(["lockf64"] if IS_32 else []))
+                   "__ppoll_chk", "__dprintf_chk", "dprintf", "eventfd_write",
+                   *(["lockf64"] if IS_32 else []))
 
 # Every libc has them, and the library stands on them.
 NEVER_LACKING = ("syscall", "vfork", "__vfork")

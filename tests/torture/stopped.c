@@ -34,6 +34,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/select.h>
@@ -380,6 +381,13 @@ static void by_sendmmsg(void)
     struct mmsghdr messages = {.msg_hdr = *MESSAGE};
     token_put(sendmmsg(near_end, &messages, 1, 0) == 1 ? (long)messages.msg_len : -1);
 }
+static void by_dprintf(void) { token_put(dprintf(near_end, "%s", TEXT)); }
+static void by_eventfd_write(void)
+{
+    eventfd_t text;
+    memcpy(&text, TEXT, sizeof text);
+    token_put(eventfd_write(near_end, text) == 0 ? TOKEN : -1);
+}
 /* Each token has a place of its own in the file: what was sent from there is read there by the peer. */
 static void by_sendfile(void)
 {
@@ -584,9 +592,10 @@ static const struct {
     CALL(write), CALL(writev), CALL(send), CALL(send_more), CALL(send_at_once), CALL(sendto), CALL(sendmsg),
     CALL(pwritev2), CALL(number), CALL(sendmmsg), CALL(sendfile), CALL(splice), CALL(read), CALL(readv),
     CALL(poll), CALL(select), CALL(epoll_wait), CALL(getsockopt), CALL(setsockopt), CALL(other_options),
-    CALL(dup), CALL(dup2), CALL(close_range), CALL(scm_rights), CALL(socket), CALL(fork), CALL(writing_child),
-    CALL(vfork), CALL(posix_spawn), CALL(system), CALL(popen), CALL(thread), CALL(sleep), CALL(semaphore),
-    CALL(signal_wait), CALL(setuid), CALL(prctl), CALL(unshare), CALL(file), CALL(failed_exec), CALL(write),
+    CALL(dup), CALL(dup2), CALL(close_range), CALL(eventfd_write), CALL(dprintf), CALL(scm_rights),
+    CALL(socket), CALL(fork), CALL(writing_child), CALL(vfork), CALL(posix_spawn), CALL(system), CALL(popen),
+    CALL(thread), CALL(sleep), CALL(semaphore), CALL(signal_wait), CALL(setuid), CALL(prctl), CALL(unshare),
+    CALL(file), CALL(failed_exec), CALL(write),
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 
@@ -790,8 +799,10 @@ static __attribute__((noinline)) void leave_by_context(int place)
 
 static void *writes_and_forks(void *unused)
 {
+    int forks = 0;
+    while (calls[forks].make != by_fork) forks++;
     for (int i = 0; load(&writer_does) != DONE; i++) {
-        make_call(i % 2 ? 0 : 25, -1);
+        make_call(i % 2 ? 0 : forks, -1);
         pause_us(2000);
     }
     return unused;

@@ -79,8 +79,9 @@ int exports_controlled(int fd, int command, int result);
 FILE *exports_opened(FILE *stream, int fd);
 /* Before fclose(3). */
 void exports_closes(FILE *stream);
-/* Before dprintf(3). */
-void exports_prints(int fd);
+/* dprintf(3): before it, and instead of it. */
+bool exports_prints(int fd);
+int exports_prints_behind(int fd, const char *format, va_list arguments);
 /* Before lio_listio(3); `list` has pointers to struct aiocb or aiocb64. */
 void exports_queues(int mode, const void *list, int count);
 
@@ -96,15 +97,17 @@ void exports_queues(int mode, const void *list, int count);
         return exports_controlled(fd, command, REAL(name)(fd, command, argument)); \
     }
 
-/* Where the text of a dprintf(3) goes, as `list`. */
-#define PRINT(next, ...)                       \
-    {                                          \
-        va_list list;                          \
-        exports_prints(fd);                    \
-        va_start(list, format);                \
-        int printed = REAL(next)(__VA_ARGS__); \
-        va_end(list);                          \
-        return printed;                        \
+#define PRINTED(next, ...) \
+    (exports_prints(fd) ? REAL(next)(__VA_ARGS__) : exports_prints_behind(fd, format, arguments))
+
+/* The body of a dprintf(3), by the vdprintf(3) `next`. */
+#define PRINT(next, ...)                         \
+    {                                            \
+        va_list arguments;                       \
+        va_start(arguments, format);             \
+        int printed = PRINTED(next, __VA_ARGS__); \
+        va_end(arguments);                       \
+        return printed;                          \
     }
 
 #define SPAWN(name, id, path)                                                               \

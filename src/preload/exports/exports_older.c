@@ -87,9 +87,10 @@ int later_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, vo
 
 #ifdef __s390x__
 /* Until 2.4 a long double had 64 bits. */
-int older_vdprintf(int fd, const char *format, va_list arguments)
-    FORWARD(exports_prints(fd), older_vdprintf, fd, format, arguments)
-int older_dprintf(int fd, const char *format, ...) PRINT(older_vdprintf, fd, format, list)
+int older_vdprintf(int fd, const char *format, va_list arguments) {
+    return PRINTED(older_vdprintf, fd, format, arguments);
+}
+int older_dprintf(int fd, const char *format, ...) PRINT(older_vdprintf, fd, format, arguments)
 #endif
 
 #ifndef __riscv

@@ -8,6 +8,8 @@
  */
 #include "exports.h"
 #include "log.h"
+#include "raw.h"
+#include "write.h"
 
 /* ---- stdio -------------------------------------------------------------- */
 
@@ -51,19 +53,43 @@ EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream) {
     return reopened(REAL(freopen64)(path, mode, stream));
 }
 
-/* dprintf writes through a FILE of its own: push held bytes first. */
-void exports_prints(int fd) {
+/* dprintf writes through a FILE of its own: push held bytes first.  False: they stay in front of it. */
+bool exports_prints(int fd) {
+    if (reentry_stands_behind(fd))
+        return false;
     shim_other_write(fd);
-    shim_untrack(fd);
+    return shim_untrack(fd);
 }
 
-EXPORT int vdprintf(int fd, const char *format, va_list arguments)
-    FORWARD(exports_prints(fd), vdprintf, fd, format, arguments)
-EXPORT int __vdprintf_chk(int fd, int flag, const char *format, va_list arguments)
-    FORWARD(exports_prints(fd), __vdprintf_chk, fd, flag, format, arguments)
-EXPORT int dprintf(int fd, const char *format, ...) PRINT(vdprintf, fd, format, list)
+/* The text goes the way of any other write that cannot have the lock (write.h). */
+int exports_prints_behind(int fd, const char *format, va_list arguments) {
+    va_list again;
+    va_copy(again, arguments);
+    int bytes = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    if (bytes < 0)
+        return bytes;
+    char *text = raw_map((size_t)bytes + 1);
+    if (!text) {
+        errno = ENOMEM;
+        return -1;
+    }
+    vsnprintf(text, (size_t)bytes + 1, format, arguments);
+    const struct write_request o = {.fd = fd, .form = FORM_WRITE, .buffer = text, .bytes = (size_t)bytes};
+    int written = (int)reentry_write(&o);
+    raw_unmap(text, (size_t)bytes + 1);
+    return written;
+}
+
+EXPORT int vdprintf(int fd, const char *format, va_list arguments) {
+    return PRINTED(vdprintf, fd, format, arguments);
+}
+EXPORT int __vdprintf_chk(int fd, int flag, const char *format, va_list arguments) {
+    return PRINTED(__vdprintf_chk, fd, flag, format, arguments);
+}
+EXPORT int dprintf(int fd, const char *format, ...) PRINT(vdprintf, fd, format, arguments)
 EXPORT int __dprintf_chk(int fd, int flag, const char *format, ...)
-    PRINT(__vdprintf_chk, fd, flag, format, list)
+    PRINT(__vdprintf_chk, fd, flag, format, arguments)
 
 /* ---- POSIX AIO ------------------------------------------------------------ */
 

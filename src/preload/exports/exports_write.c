@@ -49,8 +49,9 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
 ALSO(__sendmsg64, sendmsg)
 #endif
 
-EXPORT int eventfd_write(int fd, eventfd_t value)
-    FORWARD(shim_other_write(fd), eventfd_write, fd, value)
+EXPORT int eventfd_write(int fd, eventfd_t value) {
+    return shim_write_fast(fd, &value, sizeof(value), 0, FORM_WRITE, CALLER) == sizeof(value) ? 0 : -1;
+}
 
 /* ---- calls that can be neither held nor buffered ------------------------ */
 

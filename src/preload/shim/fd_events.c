@@ -362,16 +362,19 @@ void shim_replacing(int fd, int copy) {
 
 /* ---- untracked ------------------------------------------------------------ */
 
-void shim_untrack(int fd) {
+bool shim_untrack(int fd) {
     if (fd < 0 || !gate_enter())
-        return;
+        return true;
     struct conn *c = conn_lock_fd(fd);
     /* or untracked writes would overtake the held bytes */
     if (!c || (buffer_length(c) && !hold_push_all(c, PUSH_UNTRACKED))) {
-        if ((c = fds_conn(fds_word(fd))) != NULL)
-            reentry_set_aside(c, ASIDE_PUSH | ASIDE_APART, 0);
-        return;
+        if ((c = fds_conn(fds_word(fd))) == NULL)
+            return true;
+        reentry_set_aside(c, ASIDE_PUSH | ASIDE_APART, 0);
+        return !reentry_may_stand_behind(c);
     }
+    bool sent = buffer_length(c) == 0;
     hold_untrack(c);
     conn_unlock(c);
+    return sent;
 }

@@ -182,8 +182,8 @@ void shim_duplicated(int fd, int copy);
 void shim_given(int fd);
 /* Runs before dup2 and dup3, which close `copy`. */
 void shim_replacing(int fd, int copy);
-/* A stdio stream uses fd: its I/O is untracked from now on. */
-void shim_untrack(int fd);
+/* A stdio stream uses fd: its I/O is untracked from now on.  False: bytes stand in front of it. */
+bool shim_untrack(int fd);
 /* This process has set up an io_uring. */
 void shim_uring(void);
 
