@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""A debugger stops a thread inside the library; each exported name returns in less than a second meanwhile.
+
+Here it stops at a few places; scripts/stopped stops it at each (docs/results/stopped.md).
+"""
+
+from platform import machine
+
+import pytest
+
+from every_name_stopped import modes_of, stopped
+from harness import MODES
+
+SHARES = 1500
+TRIES = 3
+LIMIT = 120
+
+pytestmark = pytest.mark.processors("x86_64")
+
+
+def judge(mode, thread, share):
+    for _ in range(TRIES):  # a busy machine is late: once
+        facts, said = stopped(mode, thread, share, SHARES, timeout=LIMIT)
+        if facts and facts["returned"] == 0 or "took" not in said:
+            break
+    assert facts and facts["returned"] == 0, (facts, said)
+    return facts
+
+
+@pytest.mark.parametrize("mode", ["bare", *MODES])
+def test_the_writer_is_stopped(mode):
+    assert judge(mode, "writer", 3)["places"] > (mode != "bare")
+
+
+@pytest.mark.parametrize("mode", modes_of("window"))
+def test_the_window_is_stopped(mode):
+    judge(mode, "window", 3)
