@@ -25,19 +25,70 @@ def ip4(source, destination, inner, *, ident=0, fragment=0, length=None, protoco
                        ipaddress.ip_address(destination).packed) + inner
 
 
-def ip6(source, destination, inner, *, extensions=0, **_):
-    """The segment in an IPv6 packet, behind so many headers of destination options."""
+def ip6(source, destination, inner, *, extensions=0, protocol=6, atomic=False, **_):
+    """The segment in an IPv6 packet, behind so many headers of destination options; or whole, behind the
+    header of a fragment."""
     headers = b""
     for left in range(extensions, 0, -1):
-        headers += struct.pack("!BB6x", 60 if left > 1 else 6, 0)
-    return struct.pack("!IHBB16s16s", 6 << 28, len(headers) + len(inner), 60 if extensions else 6, 64,
+        headers += struct.pack("!BB6x", 60 if left > 1 else protocol, 0)
+    if atomic:
+        headers, extensions = struct.pack("!BBHI", protocol, 0, 0, 7), 1
+    first = protocol if not extensions else 44 if atomic else 60
+    return struct.pack("!IHBB16s16s", 6 << 28, len(headers) + len(inner), first, 64,
                        ipaddress.ip_address(source).packed,
                        ipaddress.ip_address(destination).packed) + headers + inner
 
 
+def udp(sport, dport, inner):
+    """A datagram."""
+    return struct.pack("!HHHH", sport, dport, 8 + len(inner), 0) + inner
+
+
+def ethernet_type(packet):
+    """That of an IP packet."""
+    return 0x86dd if packet[0] >> 4 == 6 else 0x0800
+
+
+def ethernet_frame(packet):
+    """The IP packet in a frame."""
+    return bytes(12) + struct.pack("!H", ethernet_type(packet)) + packet
+
+
+def gre(packet, *, key=False, teb=False):
+    """In GRE, also with a key, a number and a checksum, or with a whole frame in it."""
+    inner = ethernet_frame(packet) if teb else packet
+    return struct.pack("!HH", 0xb000 if key else 0, 0x6558 if teb else ethernet_type(packet)) + \
+        bytes(12 if key else 0) + inner
+
+
+def vxlan(packet, port=4789):
+    """In VXLAN, with its datagram."""
+    return udp(50123, port, struct.pack("!II", 8 << 24, 42 << 8) + ethernet_frame(packet))
+
+
+# tunnel -> the protocol in the outer IP header, and the packet as it is carried
+TUNNELS = {
+    "vxlan": lambda packet: (17, vxlan(packet)),
+    "vxlan of Linux": lambda packet: (17, vxlan(packet, 8472)),
+    "gre": lambda packet: (47, gre(packet)),
+    "gre with a key": lambda packet: (47, gre(packet, key=True)),
+    "gretap": lambda packet: (47, gre(packet, teb=True)),
+    "ip in ip": lambda packet: (41 if packet[0] >> 4 == 6 else 4, packet),
+    "gre in ip in ip": lambda packet: (4, ip4("10.9.0.1", "10.9.0.2", gre(packet), protocol=47)),
+}
+
+
+def tunnelled(tunnel, packet, outer=4):
+    """The packet through a tunnel between two hosts, over IPv4 or IPv6."""
+    protocol, inner = TUNNELS[tunnel](packet)
+    if outer == 6:
+        return ip6("2001:db8:f::1", "2001:db8:f::2", inner, protocol=protocol)
+    return ip4("198.51.100.1", "198.51.100.2", inner, protocol=protocol, ident=99)
+
+
 def framed(link, packet):
     """The IP packet as it lies on a link."""
-    kind = 0x86dd if packet[0] >> 4 == 6 else 0x0800
+    kind = ethernet_type(packet)
     ethernet = bytes(12) + struct.pack("!H", kind)
     return {
         "ethernet": ethernet + packet,
@@ -47,6 +98,8 @@ def framed(link, packet):
         "mpls": bytes(12) + struct.pack("!HI", 0x8847, 1 << 8 | 64) + packet,
         "pppoe": bytes(12) + struct.pack("!HHHHH", 0x8864, 0x1100, 1, len(packet) + 2 & 0xffff,
                                          0x57 if kind == 0x86dd else 0x21) + packet,
+        "snap": bytes(12) + struct.pack("!HBBB3xH", 8 + len(packet) & 0xffff, 0xaa, 0xaa, 3, kind) + packet,
+        "cooked snap": bytes(14) + struct.pack("!HBBB3xH", 4, 0xaa, 0xaa, 3, kind) + packet,
         "cooked": bytes(14) + struct.pack("!H", kind) + packet,
         "cooked 2": struct.pack("!H", kind) + bytes(18) + packet,
         "null": struct.pack("<I", 30 if kind == 0x86dd else 2) + packet,
@@ -56,20 +109,20 @@ def framed(link, packet):
 
 
 LINK_TYPES = {"ethernet": ETHERNET, "padded": ETHERNET, "vlan": ETHERNET, "double vlan": ETHERNET,
-              "mpls": ETHERNET, "pppoe": ETHERNET, "cooked": SLL, "cooked 2": SLL2, "null": NULL,
+              "mpls": ETHERNET, "pppoe": ETHERNET, "snap": ETHERNET, "cooked snap": SLL, "cooked": SLL, "cooked 2": SLL2, "null": NULL,
               "loop": LOOP, "raw": RAW}
 
 
 class Capture:
     """Packets in their order."""
 
-    def __init__(self, link="ethernet"):
-        self.link = link
+    def __init__(self, link="ethernet", through=lambda packet: packet):
+        self.link, self.through = link, through
         self.packets = []  # (time, bytes, length on the wire)
 
     def add(self, time, packet, *, times=1, apart=0.00002):
         """An IP packet, seen so many times."""
-        frame = framed(self.link, packet)
+        frame = framed(self.link, self.through(packet))
         for copy in range(times):
             self.packets.append((time + copy * apart, frame, len(frame)))
 
@@ -105,14 +158,14 @@ class Dialog:
     """A connection between a client and a server in a capture: keeps the sequence numbers."""
 
     def __init__(self, capture, *, client="192.0.2.1", server="192.0.2.2", ports=(40000, 80), mss=1460,
-                 start=(1000, 9000), copies=1, extensions=0, scale=7):
+                 start=(1000, 9000), copies=1, extensions=0, scale=7, atomic=False):
         self.capture, self.mss, self.copies, self.scale = capture, mss, copies, scale
         self.address = {"c": client, "s": server}
         self.port = dict(zip("cs", ports))
         self.next = dict(zip("cs", start))
         self.window = {"c": 500, "s": 500}
         self.seen = dict(self.next)  # acknowledged to the sender by the other end
-        self.extensions = extensions
+        self.more = {"extensions": extensions, "atomic": atomic}
         self.ident = 0
 
     def packet(self, time, side, flags, payload=0, *, seq=None, options=b"", fragment=0, length=None,
@@ -125,8 +178,7 @@ class Dialog:
         build = ip6 if ":" in self.address[side] else ip4
         self.capture.add(time, build(self.address[side], self.address[other], segment,
                                      ident=self.ident if ident is None else ident, fragment=fragment,
-                                     length=length, **{"extensions": self.extensions}
-                                     if build is ip6 else {}), times=self.copies)
+                                     length=length, **self.more if build is ip6 else {}), times=self.copies)
 
     def options(self):
         return struct.pack("!BBH", 2, 4, self.mss) + struct.pack("!BBBB", 3, 3, self.scale, 1)

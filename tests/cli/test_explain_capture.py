@@ -10,7 +10,7 @@ import random
 import re
 
 import pytest
-from captures import ACK, FIN, MS, PUSH, SYN, Capture, Dialog
+from captures import ACK, FIN, MS, PUSH, SYN, TUNNELS, Capture, Dialog, tunnelled
 
 from harness import unstall
 
@@ -29,8 +29,8 @@ def judged(tmp_path, capture, **form):
     return explained(tmp_path, capture.pcap(**form))
 
 
-def published(link="ethernet", handshake=True, **more):
-    capture = Capture(link)
+def published(link="ethernet", handshake=True, through=lambda packet: packet, **more):
+    capture = Capture(link, through)
     dialog = Dialog(capture, **more)
     if handshake:
         dialog.handshake(0.001)
@@ -68,8 +68,8 @@ def test_the_report_says_it_in_one_sentence(tmp_path):
     assert max(map(len, done.stdout.splitlines()[1:])) <= 80
 
 
-LINKS = ["ethernet", "padded", "vlan", "double vlan", "mpls", "pppoe", "cooked", "cooked 2", "null",
-         "loop", "raw"]
+LINKS = ["ethernet", "padded", "vlan", "double vlan", "mpls", "pppoe", "snap", "cooked", "cooked snap",
+         "cooked 2", "null", "loop", "raw"]
 
 
 @pytest.mark.parametrize("addresses", [{}, {"client": "2001:db8::1", "server": "2001:db8::2"}],
@@ -80,6 +80,25 @@ def test_each_kind_of_link(tmp_path, link, addresses):
         addresses = {}  # a label does not tell the version; IPv4 is the usual
     found = judged(tmp_path, published(link, **addresses))
     assert found["stalls"] == 1, found
+
+
+IP6 = {"client": "2001:db8::1", "server": "2001:db8::2"}
+
+
+@pytest.mark.parametrize("outer", [4, 6])
+@pytest.mark.parametrize("addresses", [{}, IP6], ids=["4", "6"])
+@pytest.mark.parametrize("tunnel", TUNNELS)
+def test_through_each_tunnel(tmp_path, tunnel, addresses, outer):
+    """They held no TCP: "No stall".  The ends are those inside."""
+    capture = published(through=lambda packet: tunnelled(tunnel, packet, outer), **addresses)
+    found = judged(tmp_path, capture)
+    assert found["stalls"] == 1, found
+    assert addresses.get("client", "192.0.2.1") == found["writers"][0]["writer"]
+
+
+def test_an_atomic_fragment_is_a_whole_packet(tmp_path):
+    """RFC 6946: the header of a fragment, and no other fragment."""
+    assert judged(tmp_path, published(atomic=True, **IP6))["stalls"] == 1
 
 
 FORMS = {

@@ -122,6 +122,54 @@ def test_nothing_is_claimed_of_captures_without_a_stall(tmp_path, behaviour, ser
     patiently(attempt, 2)  # a busy machine acknowledges later than the program pauses: then Nagle holds
 
 
+# Two namespaces, a cable between them, and VXLAN through it; tcpdump listens at the cable.
+TUNNELLED = r"""
+set -e
+out=$1 python=$2 peers=$3
+unshare --net sleep 120 & other=$!
+trap 'kill $other $server 2>/dev/null' EXIT
+there() { nsenter --net=/proc/$other/ns/net -- "$@"; }
+until [ "$(readlink /proc/$other/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.01; done
+ip link add near type veth peer name far
+ip link set far netns $other
+end() {  # end RUN DEVICE OWN OTHER INNER
+    $1 ip address add $3/24 dev $2
+    $1 ip link set $2 up
+    $1 ip link add tunnel type vxlan id 42 dstport 4789 local $3 remote $4 || exit 77
+    $1 ip address add $5/24 dev tunnel
+    $1 ip link set tunnel up
+}
+end "" near 10.1.0.1 10.1.0.2 10.2.0.1
+end there far 10.1.0.2 10.1.0.1 10.2.0.2
+nsenter --net=/proc/$other/ns/net -- "$python" -B "$peers" serve fast 10.2.0.2 >"$out.port" & server=$!
+until [ -s "$out.port" ]; do sleep 0.05; done
+tcpdump -i near --immediate-mode -U -s 192 -w "$out" 2>"$out.log" & dump=$!
+until grep -q listening "$out.log"; do sleep 0.05; done
+"$python" -B "$peers" in-pieces "$(cat "$out.port")" 20 10.2.0.2
+sleep 0.2
+kill -INT $dump
+wait $dump
+"""
+
+
+def test_stalls_are_seen_through_a_real_tunnel(tmp_path):
+    """A capture at the cable held "no TCP"."""
+    path = tmp_path / "outer.pcap"
+
+    def attempt():
+        done = subprocess.run(["unshare", "--net", "bash", "-c", TUNNELLED, "tunnelled", path, PYTHON, PEERS],
+                              env=bare_env(), capture_output=True, text=True, timeout=60)
+        if done.returncode == 77 or "unshare failed" in done.stderr:
+            skip(f"no VXLAN here: {done.stderr}")
+        assert done.returncode == 0, done.stderr
+        found = explained(path)
+        agrees(found, stalled(json.loads(done.stdout)))
+        (writer,) = found["writers"]
+        assert (writer["writer"], writer["side"]) == ("10.2.0.1", "client")
+
+    patiently(attempt)
+
+
 def test_the_demo_client(tmp_path):
     """The client of scripts/demo, unmodified, against Python's own HTTP server."""
     server = ("import http.server as h\n"

@@ -27,7 +27,8 @@ struct capture {
     struct table unheld; /* of struct unheld_item */
     struct waits client_delays;          /* client delays: from connected to the first data */
     char client_delay_at[ENDPOINT_TEXT]; /* the client with the longest */
-    uint64_t fragments, cut, one_sided, by_chance, evicted;
+    uint64_t fragments, cut, tunnels, one_sided, by_chance, evicted;
+    const char *tunnel; /* the name of one */
     uint64_t round_trips;
     int64_t round_trips_ns;
     char round_trip_writer[ENDPOINT_TEXT]; /* the first one, for the note */
@@ -196,6 +197,10 @@ static void packet(struct capture *c, int link, const struct pcap_pkthdr *header
     case PACKET_TCP: take(c, &s, now); break;
     case PACKET_FRAGMENT: c->fragments++; break;
     case PACKET_CUT: c->cut++; break;
+    case PACKET_TUNNEL:
+        c->tunnels++;
+        c->tunnel = s.tunnel;
+        break;
     case PACKET_OTHER: break;
     }
 }

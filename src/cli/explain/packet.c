@@ -10,7 +10,11 @@
 struct view {
     const uint8_t *at;
     uint32_t left, wire;
+    unsigned inside; /* so many tunnels */
 };
+
+/* More tunnels in one another are no traffic. */
+enum { TUNNELS_MOST = 8 };
 
 /* ::ffff:0:0/96 */
 static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
@@ -82,16 +86,78 @@ static enum packet_kind tcp(struct view v, struct tcp_segment *out) {
     return PACKET_TCP;
 }
 
-/* ---- IP -------------------------------------------------------------- */
+/* ---- tunnels --------------------------------------------------------- */
 
 enum {
     NEXT_HOP_BY_HOP = 0,
+    NEXT_IP4 = 4,
     NEXT_TCP = 6,
+    NEXT_UDP = 17,
+    NEXT_IP6 = 41,
     NEXT_ROUTING = 43,
     NEXT_FRAGMENT = 44,
+    NEXT_GRE = 47,
+    NEXT_ESP = 50,
     NEXT_AUTH = 51,
     NEXT_OPTIONS = 60
 };
+
+static enum packet_kind ip(struct view v, struct tcp_segment *out);
+static enum packet_kind typed(struct view v, uint16_t type, struct tcp_segment *out);
+static enum packet_kind ethernet(struct view v, struct tcp_segment *out);
+
+/* RFC 2784 and 2890.  A checksum, a key and a number take 4 bytes each. */
+static enum packet_kind gre(struct view v, struct tcp_segment *out) {
+    if (v.left < 4)
+        return PACKET_CUT;
+    uint16_t flags = be16(v.at), type = be16(v.at + 2);
+    if (flags & 0x4007) {
+        out->tunnel = "GRE with PPP or source routes";
+        return PACKET_TUNNEL;
+    }
+    uint32_t size = 4 + 4u * (!!(flags & 0x8000) + !!(flags & 0x2000) + !!(flags & 0x1000));
+    return skip(&v, size) ? typed(v, type, out) : PACKET_CUT;
+}
+
+/* RFC 7348.  Linux takes port 8472 unless told otherwise. */
+static enum packet_kind vxlan(struct view v, struct tcp_segment *out) {
+    if (v.left < 8)
+        return PACKET_CUT;
+    if (v.at[0] != 0x08)
+        return PACKET_OTHER;
+    skip(&v, 8);
+    return ethernet(v, out);
+}
+
+/* What these ports carry may be TCP, but cannot be read. */
+static const char *unread_tunnel(const struct view *v) {
+    static const struct {
+        uint16_t port;
+        const char *name;
+    } known[] = {{4500, "IPsec"}, {1194, "OpenVPN"}, {6081, "Geneve"}, {2152, "GTP"}, {1701, "L2TP"}};
+    uint16_t source = be16(v->at), destination = be16(v->at + 2);
+    for (unsigned i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (source == known[i].port || destination == known[i].port)
+            return known[i].name;
+    /* Its port may be any client's: its packets begin with 1 to 4 and three zeroes. */
+    bool wireguard = (source == 51820 || destination == 51820) && v->left >= 12 && v->at[8] >= 1 &&
+                     v->at[8] <= 4 && memcmp(v->at + 9, "\0\0", 3) == 0;
+    return wireguard ? "WireGuard" : NULL;
+}
+
+static enum packet_kind udp(struct view v, struct tcp_segment *out) {
+    if (v.left < 8)
+        return PACKET_OTHER;
+    uint16_t destination = be16(v.at + 2);
+    if (destination == 4789 || destination == 8472) {
+        skip(&v, 8);
+        return vxlan(v, out);
+    }
+    out->tunnel = unread_tunnel(&v);
+    return out->tunnel ? PACKET_TUNNEL : PACKET_OTHER;
+}
+
+/* ---- IP -------------------------------------------------------------- */
 
 /* Takes the length in the IP header, which is shorter than the frame if Ethernet has padded it.  0 is no
  * length: Linux writes it for segments that the card has yet to cut (BIG TCP). */
@@ -102,6 +168,26 @@ static void trust_length(struct view *v, uint32_t told) {
         v->left = v->wire;
 }
 
+/* What an IP packet carries. */
+static enum packet_kind carried(struct view v, uint8_t protocol, struct tcp_segment *out) {
+    if (protocol == NEXT_TCP)
+        return tcp(v, out);
+    if (v.inside++ == TUNNELS_MOST)
+        return PACKET_OTHER;
+    switch (protocol) {
+    case NEXT_IP4:
+    case NEXT_IP6: return ip(v, out);
+    case NEXT_GRE: return gre(v, out);
+    case NEXT_UDP: return udp(v, out);
+    case NEXT_ESP: out->tunnel = "IPsec"; return PACKET_TUNNEL;
+    default: return PACKET_OTHER;
+    }
+}
+
+static bool may_carry_tcp(uint8_t protocol) {
+    return protocol == NEXT_TCP || protocol == NEXT_IP4 || protocol == NEXT_IP6 || protocol == NEXT_GRE;
+}
+
 static enum packet_kind ip4(struct view v, struct tcp_segment *out) {
     if (v.left < 20)
         return PACKET_CUT;
@@ -110,16 +196,31 @@ static enum packet_kind ip4(struct view v, struct tcp_segment *out) {
     if (p[0] >> 4 != 4 || header < 20)
         return PACKET_OTHER;
     trust_length(&v, be16(p + 2));
-    if (p[9] != NEXT_TCP)
-        return PACKET_OTHER;
     if (be16(p + 6) & 0x3fff)
-        return PACKET_FRAGMENT;
+        return may_carry_tcp(p[9]) ? PACKET_FRAGMENT : PACKET_OTHER;
     out->ip_id = be16(p + 4);
     memcpy(out->source.address, mapped, sizeof(mapped));
     memcpy(out->source.address + 12, p + 12, 4);
     memcpy(out->destination.address, mapped, sizeof(mapped));
     memcpy(out->destination.address + 12, p + 16, 4);
-    return skip(&v, header) ? tcp(v, out) : PACKET_CUT;
+    return skip(&v, header) ? carried(v, p[9], out) : PACKET_CUT;
+}
+
+/* The size of an extension header; 0: it is none, or the rest is not to be read. */
+static uint32_t extension_size(uint8_t next, const uint8_t *at) {
+    switch (next) {
+    case NEXT_HOP_BY_HOP:
+    case NEXT_ROUTING:
+    case NEXT_OPTIONS: return (at[1] + 1u) * 8;
+    case NEXT_AUTH: return (at[1] + 2u) * 4;
+    case NEXT_FRAGMENT: return be16(at + 2) & 0xfff9 ? 0 : 8; /* RFC 6946: an atomic one is the whole */
+    default: return 0;
+    }
+}
+
+static bool is_extension(uint8_t next) {
+    return next == NEXT_HOP_BY_HOP || next == NEXT_ROUTING || next == NEXT_FRAGMENT || next == NEXT_AUTH ||
+           next == NEXT_OPTIONS;
 }
 
 static enum packet_kind ip6(struct view v, struct tcp_segment *out) {
@@ -130,25 +231,23 @@ static enum packet_kind ip6(struct view v, struct tcp_segment *out) {
         return PACKET_OTHER;
     uint32_t told = be16(p + 4);
     trust_length(&v, told ? told + 40 : 0);
+    out->ip_id = 0;
     memcpy(out->source.address, p + 8, 16);
     memcpy(out->destination.address, p + 24, 16);
     uint8_t next = p[6];
     skip(&v, 40);
     /* RFC 8200, 4.1: at most one of each, and two of the options. */
-    for (int headers = 0; headers < 8 && next != NEXT_TCP; headers++) {
-        if (next == NEXT_FRAGMENT)
-            return PACKET_FRAGMENT;
-        if (next != NEXT_HOP_BY_HOP && next != NEXT_ROUTING && next != NEXT_AUTH &&
-            next != NEXT_OPTIONS)
-            return PACKET_OTHER;
+    for (int headers = 0; headers < 8 && is_extension(next); headers++) {
         if (v.left < 8)
             return PACKET_CUT;
-        uint32_t size = next == NEXT_AUTH ? (v.at[1] + 2u) * 4 : (v.at[1] + 1u) * 8;
+        uint32_t size = extension_size(next, v.at);
         next = v.at[0];
+        if (size == 0)
+            return may_carry_tcp(next) ? PACKET_FRAGMENT : PACKET_OTHER;
         if (!skip(&v, size))
             return PACKET_CUT;
     }
-    return next == NEXT_TCP ? tcp(v, out) : PACKET_OTHER;
+    return carried(v, next, out);
 }
 
 static enum packet_kind ip(struct view v, struct tcp_segment *out) {
@@ -159,9 +258,24 @@ static enum packet_kind ip(struct view v, struct tcp_segment *out) {
 
 /* ---- link types ------------------------------------------------------ */
 
-/* The packet after an Ethernet type, through VLAN tags (IEEE 802.1Q, 802.1ad), MPLS labels and PPPoE. */
+/* IEEE 802.2 with SNAP: an Ethernet type after 6 bytes and 00-00-00.  The frame has its length where others
+ * have their type. */
+static enum packet_kind snap(struct view v, struct tcp_segment *out) {
+    if (v.left < 8)
+        return v.left < v.wire ? PACKET_CUT : PACKET_OTHER;
+    if (memcmp(v.at, "\xaa\xaa\x03\0\0\0", 6) != 0)
+        return PACKET_OTHER;
+    uint16_t type = be16(v.at + 6);
+    skip(&v, 8);
+    return type >= 0x0600 ? typed(v, type, out) : PACKET_OTHER;
+}
+
+/* The packet after an Ethernet type, through VLAN tags (IEEE 802.1Q, 802.1ad), MPLS labels and PPPoE.  Smaller
+ * numbers are lengths; a cooked capture has 4 there. */
 static enum packet_kind typed(struct view v, uint16_t type, struct tcp_segment *out) {
     for (int tags = 0; tags < 8; tags++) {
+        if (type < 0x0600)
+            return snap(v, out);
         switch (type) {
         case 0x0800:
         case 0x86dd: return ip(v, out);
@@ -186,6 +300,7 @@ static enum packet_kind typed(struct view v, uint16_t type, struct tcp_segment *
                 return PACKET_OTHER;
             skip(&v, 8);
             return ip(v, out);
+        case 0x6558: return v.inside++ < TUNNELS_MOST ? ethernet(v, out) : PACKET_OTHER;
         default: return PACKET_OTHER;
         }
     }
@@ -200,6 +315,10 @@ static enum packet_kind framed(struct view v, uint32_t size, uint32_t type_at,
     uint16_t type = be16(v.at + type_at);
     skip(&v, size);
     return typed(v, type, out);
+}
+
+static enum packet_kind ethernet(struct view v, struct tcp_segment *out) {
+    return framed(v, 14, 12, out);
 }
 
 /* BSD's loopback: a word with the address family in the byte order of the capturing machine.  It is
@@ -229,7 +348,7 @@ enum packet_kind packet_read(int link_type, const uint8_t *data, uint32_t captur
         length = captured; /* damaged: at least the captured bytes were on the wire */
     struct view v = {.at = data, .left = captured, .wire = length};
     switch (link_type) {
-    case DLT_EN10MB: return framed(v, 14, 12, out);
+    case DLT_EN10MB: return ethernet(v, out);
     case DLT_LINUX_SLL: return framed(v, 16, 14, out);
     case DLT_LINUX_SLL2: return framed(v, 20, 0, out);
     case DLT_NULL:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * From the bytes of a captured packet to one TCP segment.
+ * From the bytes of a captured packet to one TCP segment, also through VXLAN, GRE and IP in IP.
  *
  * Pure: no state, and no byte beyond the captured ones is read.  Where the snap length has cut the payload,
  * its length comes from the IP header.
@@ -30,6 +30,7 @@ struct tcp_segment {
     int8_t scale;     /* of a SYN; -1: none */
     uint8_t flags;
     bool stamped; /* a timestamp option takes 12 bytes from the data */
+    const char *tunnel; /* of PACKET_TUNNEL: its name */
 };
 
 enum packet_kind {
@@ -37,12 +38,14 @@ enum packet_kind {
     PACKET_OTHER,    /* no IP, no TCP, or an empty frame */
     PACKET_FRAGMENT, /* of an IP packet: a part of its sequence numbers */
     PACKET_CUT,      /* the snap length has cut the headers */
+    PACKET_TUNNEL,   /* encrypted, or of a kind that is not read; it may carry TCP */
 };
 
 /* True for the link types (DLT_… of libpcap) that packet_read() understands. */
 bool packet_knows(int link_type);
 
-/* `captured` bytes are at `data`; `length` bytes were on the wire.  Fills `out` for PACKET_TCP only. */
+/* `captured` bytes are at `data`; `length` bytes were on the wire.  Fills `out` for PACKET_TCP, its tunnel for
+ * PACKET_TUNNEL. */
 enum packet_kind packet_read(int link_type, const uint8_t *data, uint32_t captured, uint32_t length,
                              struct tcp_segment *out);
 
