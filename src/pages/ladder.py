@@ -110,8 +110,10 @@ def draw(one, begin, inside=""):
         name_y = one.top - 26 if party.name_y is None else party.name_y
         parts.append(f'<line x1="{party.x}" y1="{name_y + 6}" x2="{party.x}" y2="{bottom:.1f}"/>' + _text(
             party.x if party.name_x is None else party.name_x, name_y, party.name, party.anchor))
-    parts += [_hold(one, hold, y) for hold in one.holds]
-    parts += [_arrow(one, step, at) for step, at in zip(one.steps, y) if step.start is not None]
+    for n, step in enumerate(one.steps):
+        parts += [_hold(one, hold, y) for hold in one.holds if hold.first == n]
+        if step.start is not None:
+            parts.append(_arrow(one, step, y[n]))
     return "\n".join([*parts, "</svg>"])
 
 

@@ -52,8 +52,4 @@ void ladder_text(FILE *out, const struct ladder *l, bool ascii);
 /* One entry of the array `ladders`: the JSON that src/pages draws. */
 void ladder_json(struct json *j, const struct ladder *l, const char *caption);
 
-/* A figure of HTML with an SVG.  Its y axis is proportional to time, but two steps have at least a line's
- * height between them.  The attributes data-kind, data-at-ms and data-held-ms have the numbers. */
-void ladder_figure(FILE *out, const struct ladder *l, const char *caption);
-
 #endif

@@ -18,9 +18,9 @@
 int explain_open(FILE *in, const char *name, struct findings *out);
 
 void explain_text(FILE *out, const char *name, const struct findings *f);
-/* A section of a page. */
-void explain_html(FILE *out, const char *name, const struct findings *f);
 void explain_json(struct json *j, const char *name, const struct findings *f);
+/* The members of that which a page shows beside the numbers; none where nothing stalls. */
+void explain_words(struct json *j, const struct findings *f);
 
 /* Two ladders: the first example of a sender, and the same exchange as it runs cured.  The second one shows a
  * message of the file that was not held, or else a prediction.  The ladder points to names in `r`. */

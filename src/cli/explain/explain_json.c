@@ -91,5 +91,6 @@ void explain_json(struct json *j, const char *name, const struct findings *f) {
         json_string(j, NULL, f->notes[i]);
     json_array_end(j);
     json_string(j, "error", f->stopped[0] ? f->stopped : NULL);
+    explain_words(j, f);
     json_object_end(j);
 }

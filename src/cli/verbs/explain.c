@@ -11,9 +11,8 @@
 
 #include "args.h"
 #include "errors.h"
-#include "page.h"
-#include "page_file.h"
 #include "prose.h"
+#include "render.h"
 #include "terminal.h"
 #include "verbs.h"
 
@@ -31,8 +30,7 @@ static void ignore_first_interrupt(void) {
 
 /* How the findings are written. */
 struct form {
-    struct json *json;
-    FILE *page;
+    struct json *json; /* NULL: as text */
     bool ladder;
 };
 
@@ -65,8 +63,6 @@ static void write_ladders(const char *shown, const struct findings *f) {
 static void write_findings(const struct form *form, const char *shown, const struct findings *f) {
     if (form->json)
         explain_json(form->json, shown, f);
-    else if (form->page)
-        explain_html(form->page, shown, f);
     else if (form->ladder)
         write_ladders(shown, f);
     else
@@ -96,7 +92,7 @@ static int explain_one(const char *name, const struct form *form) {
 static int explain_all(char **names, int count, const struct form *form) {
     int result = 0;
     for (int i = 0; i < count; i++) {
-        if (!form->json && !form->page && i > 0)
+        if (!form->json && i > 0)
             putchar('\n');
         int one = explain_one(names[i], form);
         result = one ? one : result;
@@ -106,8 +102,8 @@ static int explain_all(char **names, int count, const struct form *form) {
 
 /* ---- the verb -------------------------------------------------------- */
 
-static int as_json(char **names, int count) {
-    struct json json = json_begin(stdout);
+static int as_json(FILE *out, char **names, int count) {
+    struct json json = json_begin(out);
     json_array(&json, NULL);
     int result = explain_all(names, count, &(struct form){.json = &json});
     json_array_end(&json);
@@ -116,15 +112,13 @@ static int as_json(char **names, int count) {
 }
 
 static int as_page(const char *path, char **names, int count) {
-    struct page_file page;
-    int failed = page_file_open(&page, "--html", path);
+    struct render page;
+    int failed = render_begin(&page, path);
     if (failed)
         return failed;
-    page_begin(page.out, "Stalls by Nagle's algorithm and delayed acknowledgements");
-    int result = explain_all(names, count, &(struct form){.page = page.out});
-    page_end(page.out);
-    int closed = page_file_close(&page, result == 0);
-    return result ? result : closed;
+    int result = as_json(page.json, names, count);
+    int drawn = render_end(&page, result == 0);
+    return result ? result : drawn;
 }
 
 static int explain(int argc, char **argv) {
@@ -148,7 +142,7 @@ static int explain(int argc, char **argv) {
     if (json + ladder + (page != NULL) > 1)
         return complain("--json, --html and --ladder: choose one of them");
     if (json)
-        result = as_json(argv, files);
+        result = as_json(stdout, argv, files);
     else if (page)
         result = as_page(page, argv, files);
     else
