@@ -116,7 +116,7 @@ def test_time_before_the_first_write_is_told(runtime):
         assert 200 <= connected <= before, text
         ran = re.search(r"ended after ([\d.]+) (m?s)", text)  # it began later: at the first call on a socket
         assert before <= float(ran[1]) * (1 if ran[2] == "ms" else 1000), text
-        assert "No stall: 5 exchanges" in text
+        assert "No stall in 4 exchanges" in text
     patiently(attempt)  # a busy machine may stop it between connect and write: then more is said
 
 
@@ -307,7 +307,7 @@ def test_watching_ends_with_the_user_or_the_process():
                     process.kill()
                     process.wait()
                 _, told = watcher.communicate(timeout=20)
-                assert watcher.returncode == 0
+                assert watcher.returncode == 1, "it stalls"
                 assert "loses" in told
                 assert ("killed" if end == "process" else "running for") in told
         finally:

@@ -2,6 +2,7 @@
 """unstall report, for people: one sentence that is right, in 80 columns, in any locale."""
 
 import fnmatch
+import html
 import json
 import os
 import pty
@@ -152,9 +153,10 @@ count 1 connections {}
 """
 VERDICTS = [
     (TOO_FEW.format(1, 1), "Too few exchanges to tell: 1 with 127.0.0.1:8081 on 1 connection, and the first "
-                           "of a connection never stalls. endpoint"),
+                           "of a connection never stalls; median 1"),
     (TOO_FEW.format(42, 40), "Too few exchanges to tell: 42 with 127.0.0.1:8081 on 40 connections, and"),
-    (TOO_FEW.format(43, 40), "No stall: 43 exchanges with 127.0.0.1:8081, median 15"),
+    (TOO_FEW.format(43, 40), "No stall in 3 exchanges with 127.0.0.1:8081, the first of each connection not "
+                             "counted; median 1"),
     (STALLING, "python3 (pid 4711) loses 43.8 ms in 96 of 100 exchanges with 127.0.0.1:8080: it sends each "
                "message in two small writes and Nagle holds the second. 4.20 s lost."),
     (SERVER,
@@ -179,23 +181,22 @@ VERDICTS = [
                   "answer while"),
     (TLS, "Not the network: 750 ms in the application before its first write to 127.0.0.1:443."),
     (SLOW_SERVER, "Not the network: 120 ms in the application from a request at 0.0.0.0:80 to its answer."),
-    (WELL, "No stall: 1000 exchanges with 127.0.0.1:5432, median"),
+    (WELL, "No stall in 999 exchanges with 127.0.0.1:5432, the first of each"),
     (SLOW_PEER, "The answers of 127.0.0.1:5432 take"),
-    (OFF, "Not looked for: in mode off stalls are not proved; see unstall observe."),
-    (SUSPECTED, "99 messages with 127.0.0.1:8080 look like stalls, but pacing, a loss or MPTCP may be the "
-                "cause."),
-    (ONE_WAY, "No stall: 500 writes and 0 reads with 127.0.0.1:514, and no exchange."),
+    (OFF, "Cannot tell: in mode off stalls are not looked for; see unstall observe."),
+    (SUSPECTED, "Cannot tell: 99 messages with 127.0.0.1:8080 look like stalls, but pacing, a loss or MPTCP "
+                "may be the cause."),
+    (ONE_WAY, "Too few exchanges to tell: none was seen with 127.0.0.1:514, in 500 writes and 0 reads."),
     (STDIO,
-     "Writes bypass the library: with 127.0.0.1:8080, 1035 bytes more were sent than it saw written "
-     "(by stdio, io_uring "
-     "or raw system calls), so stalls cannot be proved here; a capture can show them (unstall explain)."),
-    (KILLED_STDIO, "Writes bypass the library on 2 connections at 127.0.0.1:8080 (by stdio,"),
-    (PARTLY_UNSEEN, "No stall: 1000 exchanges with 127.0.0.1:5432"),
+     "Cannot tell: writes bypass the library: with 127.0.0.1:8080, 1035 bytes more were sent than it saw "
+     "written (by stdio, io_uring or raw system calls); a capture can show stalls here (unstall explain)."),
+    (KILLED_STDIO, "Cannot tell: writes bypass the library on 2 connections at 127.0.0.1:8080 (by stdio,"),
+    (PARTLY_UNSEEN, "No stall in 999 exchanges with 127.0.0.1:5432"),
     (RELAY,
      "python3 (pid 4711) loses 44.0 ms in 50 of 50 exchanges with 127.0.0.1:8080: "
      "it sends each message in two "
      "small writes and Nagle holds the second. 2.20 s lost. endpoint"),
-    ("", "Nothing seen: no TCP connection of python3 (pid 4711) has carried bytes."),
+    ("", "Cannot tell: no TCP connection of python3 (pid 4711) has carried bytes."),
 ]
 STALL_WORDS = ("loses", "Nagle")
 TABLES = [table for table, _ in VERDICTS]
@@ -203,11 +204,17 @@ NAMES = ["one", "too-few", "enough",
          "stalls", "bound", "peer", "peers", "cured", "behind", "some-behind", "behind-cured",
          "behind-once", "tls", "slow-server", "well", "slow-peer", "off",
          "suspected", "one-way", "stdio", "killed-stdio", "partly-unseen", "relay", "empty"]
-KINDS = ["too-few", "too-few", "no-stall",
+KINDS = ["too-few", "too-few", "none",
+         "stalls", "stalls", "stalls", "stalls", "none", "stalls", "stalls", "none", "stalls",
+         "none", "none", "none",
+         "none", "cannot-tell",
+         "cannot-tell", "too-few", "cannot-tell", "cannot-tell", "none", "stalls", "cannot-tell"]
+FOUND = ["no-stall", "no-stall", "no-stall",
          "stalls", "stalls", "peer-stalls", "peer-stalls", "cured", "stalls", "stalls", "cured", "stalls",
          "application", "application", "no-stall",
          "no-stall", "not-looked",
          "suspected", "no-stall", "unseen", "unseen", "no-stall", "stalls", "nothing"]
+CODES = {"none": 0, "stalls": 1, "too-few": 2, "cannot-tell": 2}
 
 
 def told(path, env=None):
@@ -220,16 +227,22 @@ def test_the_verdict_is_one_sentence(tmp_path, table, sentence):
     assert sentence in " ".join(text.split())
 
 
-@pytest.mark.parametrize("table, kind", zip(TABLES, KINDS), ids=NAMES)
-def test_programs_are_told_the_same(tmp_path, table, kind):
+@pytest.mark.parametrize("table, kind, found", zip(TABLES, KINDS, FOUND), ids=NAMES)
+def test_sentence_json_page_and_exit_code_have_one_verdict(tmp_path, table, kind, found):
     path = make_stats_file(tmp_path / "x.unstall", table)
-    verdict = json.loads(unstall("report", "--json", path, env=UTF8, check=True).stdout)["verdict"]
-    assert verdict["kind"] == kind
-    assert verdict["sentence"] in " ".join(told(path).split())
-    assert (verdict["endpoint"] is None) == (kind == "nothing")
+    in_json, in_text, in_page = (unstall("report", *words, path, env=UTF8)
+                                 for words in (["--json"], [], ["--html", "-"]))
+    verdict = json.loads(in_json.stdout)["verdict"]
+    assert (verdict["kind"], verdict["found"]) == (kind, found)
+    spoken = verdict["sentence"].replace(" us", " µs")
+    assert spoken in " ".join(in_text.stdout.split())
+    assert html.escape(verdict["sentence"], quote=False) in in_page.stdout
+    assert {in_json.returncode, in_text.returncode, in_page.returncode} == {CODES[kind]}
+    assert (verdict["because"] is not None) == (kind == "cannot-tell")
+    assert (verdict["endpoint"] is None) == (found == "nothing")
 
 
-@pytest.mark.parametrize("loaded_ms, answer_ms, kind, sentence", [
+@pytest.mark.parametrize("loaded_ms, answer_ms, found, sentence", [
     (1000, 0.3, "application", START_NOTE.format("7?? ms", "730 ms")),  # QTBUG-119614: TLS starts slowly
     (1715, 0.3, "no-stall", START_NOTE.format("1?.? ms", "15.0 ms")),  # worth a note
     (1725, 0.3, "no-stall", None),
@@ -237,17 +250,16 @@ def test_programs_are_told_the_same(tmp_path, table, kind):
     (1000, 1000, "no-stall", None),
     (0, 0.3, "no-stall", None),  # an older library
 ])
-def test_a_slow_start_is_told(tmp_path, loaded_ms, answer_ms, kind, sentence):
+def test_a_slow_start_is_told(tmp_path, loaded_ms, answer_ms, found, sentence):
     table = STARTING.replace("loaded 1000", f"loaded {loaded_ms}")
     table = table.replace(" 300000", f" {answer_ms * 1e6:.0f}")
     told_json = json.loads(unstall("report", "--json", make_stats_file(tmp_path / "x.unstall", table),
                                    check=True).stdout)
     verdict = told_json["verdict"]
-    assert verdict["kind"] == kind
+    assert (verdict["kind"], verdict["found"]) == ("none", found)
     said = [text for text in (verdict["sentence"], *verdict["notes"]) if text.startswith("Not the network")]
     assert len(said) == (1 if sentence else 0)
     assert not sentence or fnmatch.fnmatchcase(said[0], sentence)
-    assert (verdict["sentence"] in said) == (kind == "application")
 
 
 @pytest.mark.parametrize("table", [PEER, CURED, BEHIND_CURED, TLS, SLOW_SERVER, WELL, SLOW_PEER, OFF,
@@ -385,17 +397,17 @@ LOST = ("python3 (pid 4711) lost 44.9 ms in 19 of 19 exchanges at 127.0.0.1:8080
         "The mode is {} now.")
 
 
-@pytest.mark.parametrize("table, kind, said, last", [
+@pytest.mark.parametrize("table, found, said, last", [
     (OBSERVED + "header mode 5\n", "stalls", LOST.format("auto"), None),
     (OBSERVED + THEN_CURED, "cured", LOST.format("auto"), "To measure what that is worth: unstall ab --"),
     (OBSERVED + THEN_CURED + THEN_OFF, "stalls", LOST.format("off"), "Next: unstall run --mode auto --"),
 ], ids=["no traffic since", "cured", "off"])
-def test_after_a_change_of_mode_the_past_is_past(tmp_path, table, kind, said, last):
+def test_after_a_change_of_mode_the_past_is_past(tmp_path, table, found, said, last):
     """The past was told in the present tense, and `set PID auto` proposed where the mode was auto already."""
     path = make_stats_file(tmp_path / "x.unstall", table)
     text = " ".join(told(path).split())
-    assert said in text and kind == json.loads(
-        unstall("report", "--json", path, env=UTF8, check=True).stdout)["verdict"]["kind"]
+    assert said in text and found == json.loads(
+        unstall("report", "--json", path, env=UTF8, check=True).stdout)["verdict"]["found"]
     assert last in text if last else "Next:" not in text and "To measure" not in text
 
 

@@ -11,12 +11,17 @@ from pathlib import Path
 from .library import BUILD_ROOT, bare_env
 from .process import run
 
+VERDICT_VERBS = ("scan", "observe", "explain", "report")  # their exit code is a verdict
 COMMAND = Path(os.environ.get("UNSTALL_COMMAND", BUILD_ROOT / "src/cli/unstall"))
 
 
 def unstall(*words, env=None, check=False, **popen):
-    """Run `unstall WORD...` to its end, without the library in its environment unless `env` has it."""
-    return run([COMMAND, *words], bare_env() if env is None else env, check=check, **popen)
+    """Run `unstall WORD...` to its end, without the library in its environment unless `env` has it.  With
+    `check`, a code that is no answer fails the test."""
+    done = run([COMMAND, *words], bare_env() if env is None else env, check=False, **popen)
+    answers = (0, 1, 2) if words and words[0] in VERDICT_VERBS else (0,)
+    assert not check or done.returncode in answers, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ uint64_t ran_ns(const struct reader_file *r) {
 
 /* Adds the start of one process, taken from its first connection.  A start much shorter than the time spent
  * waiting for answers does not count. */
-static void add_start(struct verdict_start *start, const struct reader_file *r) {
+static void add_start(struct report_start *start, const struct reader_file *r) {
     const struct stats_connection *first = NULL;
     uint64_t waited = 0, loaded = r->header.loaded_monotonic_ns;
     for (size_t i = 0; i < r->row_count; i++) {
@@ -45,8 +45,8 @@ static void add_start(struct verdict_start *start, const struct reader_file *r) 
     start->processes++;
 }
 
-struct verdict_start start_of(const struct stats_files *s) {
-    struct verdict_start start = {0};
+struct report_start start_of(const struct stats_files *s) {
+    struct report_start start = {0};
     for (size_t i = 0; i < s->count; i++)
         add_start(&start, s->list[i]);
     return start;

@@ -9,7 +9,7 @@
 #include "prose.h"
 #include "report.h"
 #include "stats_files.h"
-#include "verdict.h"
+#include "report_verdict.h"
 
 enum { PROGRAMS_ROOM = 128 };
 
@@ -17,7 +17,7 @@ enum { PROGRAMS_ROOM = 128 };
 uint64_t ran_ns(const struct reader_file *r);
 
 /* When the programs first connected and first wrote. */
-struct verdict_start start_of(const struct stats_files *s);
+struct report_start start_of(const struct stats_files *s);
 
 /* "python3 (pid 4711)", "nginx (4 processes)": the processes that stall at this row, or all (NULL).
  * The number of different programs. */
@@ -40,10 +40,10 @@ const struct reader_row **report_rows(const struct report *r, size_t *count);
 uint64_t process_lost_ns(const struct reader_file *f);
 
 /* The command to type next, with the program; false if there is none. */
-bool report_next(struct prose *p, const struct report *r, const struct verdict *v);
+bool report_next(struct prose *p, const struct report *r, const struct report_verdict *v);
 
 /* The members of the JSON that a page shows beside the numbers.  `unnamed`: as of sites_json(). */
-void report_words(struct json *j, const struct report *r, const struct verdict *v, bool unnamed);
+void report_words(struct json *j, const struct report *r, bool unnamed);
 
 /* What the statistics files lack: sentences, and their number. */
 enum { REPORT_LOSSES = 3 };

@@ -193,11 +193,11 @@ static bool json_stats_file(struct json *j, const struct reader_file *r) {
     return unnamed;
 }
 
-static void json_verdict(struct json *j, const struct verdict *v) {
+static void json_verdict(struct json *j, const struct report_verdict *v) {
     char text[ENDPOINT_ROOM];
     json_object(j, "verdict");
-    json_string(j, "kind", verdict_name(v->kind));
-    json_string(j, "sentence", v->sentence.text);
+    verdict_json(j, &v->is, v->sentence.text);
+    json_string(j, "found", report_found_name(v->found));
     json_array(j, "notes");
     for (unsigned i = 0; i < v->note_count; i++)
         json_string(j, NULL, v->note[i].text);
@@ -210,10 +210,8 @@ static void json_verdict(struct json *j, const struct verdict *v) {
 void report_json(FILE *out, const struct report *r) {
     struct json j = json_begin(out);
     json_document(&j, r->files->folder ? "report-folder" : "report");
-    static struct verdict v;
     bool unnamed = false;
-    verdict_find(&v, r->files, r->rows, r->row_count, false);
-    json_verdict(&j, &v);
+    json_verdict(&j, r->verdict);
     who_json(&j, r->who);
     if (!r->files->folder) {
         unnamed = json_stats_file(&j, r->files->list[0]);
@@ -227,7 +225,7 @@ void report_json(FILE *out, const struct report *r) {
         json_array_end(&j);
         json_rows(&j, r->rows, r->row_count, true);
     }
-    report_words(&j, r, &v, unnamed);
+    report_words(&j, r, unnamed);
     json_object_end(&j);
     json_end(&j);
 }

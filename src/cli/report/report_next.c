@@ -52,23 +52,22 @@ static void add_program(struct prose *p, const struct report *r, const struct re
     }
 }
 
-bool report_next(struct prose *p, const struct report *r, const struct verdict *v) {
+bool report_next(struct prose *p, const struct report *r, const struct report_verdict *v) {
     static const char *const options[] = {
-        [VERDICT_STALLS] = "unstall run --mode auto",
-        [VERDICT_PEER_STALLS] = "unstall run --quickack auto",
-        [VERDICT_CURED] = "unstall ab",
-        [VERDICT_SUSPECTED] = "unstall ab",
-        [VERDICT_UNSEEN] = NULL,
-        [VERDICT_APPLICATION] = NULL,
-        [VERDICT_NO_STALL] = NULL,
-        [VERDICT_TOO_FEW] = NULL,
-        [VERDICT_NOT_LOOKED] = "unstall observe",
-        [VERDICT_NOTHING] = NULL,
+        [FOUND_STALLS] = "unstall run --mode auto",
+        [FOUND_PEER_STALLS] = "unstall run --quickack auto",
+        [FOUND_CURED] = "unstall ab",
+        [FOUND_SUSPECTED] = "unstall ab",
+        [FOUND_UNSEEN] = NULL,
+        [FOUND_APPLICATION] = NULL,
+        [FOUND_NO_STALL] = NULL,
+        [FOUND_NOT_LOOKED] = "unstall observe",
+        [FOUND_NOTHING] = NULL,
     };
-    if (!options[v->kind] || (v->kind == VERDICT_STALLS && v->past))
+    if (!options[v->found] || (v->found == FOUND_STALLS && v->past))
         return false;
-    bool cures = v->kind == VERDICT_STALLS && v->row->id.mode > STATS_MODE_OBSERVE;
-    prose_add(p, "%s", options[cures ? VERDICT_CURED : v->kind]);
+    bool cures = v->found == FOUND_STALLS && v->row->id.mode > STATS_MODE_OBSERVE;
+    prose_add(p, "%s", options[cures ? FOUND_CURED : v->found]);
     add_program(p, r, v->row);
     return true;
 }

@@ -142,29 +142,28 @@ static void print_picture(FILE *out, const struct reader_row *row, unsigned widt
     bars_print(out, row->tally.exchange, width, ascii);
 }
 
-static void print_next(FILE *out, const struct report *r, const struct verdict *v) {
+static void print_next(FILE *out, const struct report *r, const struct report_verdict *v) {
     const struct reader_file *first = r->files->list[0];
     struct prose p = {.used = 0};
     if (!report_next(&p, r, v))
         return;
-    const char *why = v->kind == VERDICT_CURED ? "To measure what that is worth" : "Next";
+    const char *why = v->found == FOUND_CURED ? "To measure what that is worth" : "Next";
     fprintf(out, "\n%s%s:%s %s\n", colour(out, BOLD), why, colour(out, PLAIN), p.text);
-    if (v->kind == VERDICT_STALLS && first->header.mode <= STATS_MODE_OBSERVE && r->files->count == 1 &&
+    if (v->found == FOUND_STALLS && first->header.mode <= STATS_MODE_OBSERVE && r->files->count == 1 &&
         first->life == LIFE_RUNS)
         fprintf(out, "  or, as it runs: unstall set %u auto\n", first->header.pid);
 }
 
 /* ---- all ------------------------------------------------------------- */
 
-static void print_verdict(FILE *out, const struct verdict *v, unsigned width) {
+static void print_verdict(FILE *out, const struct report_verdict *v, unsigned width) {
     static const enum colour colours[] = {
-        [VERDICT_STALLS] = RED,     [VERDICT_PEER_STALLS] = YELLOW,
-        [VERDICT_CURED] = GREEN,    [VERDICT_SUSPECTED] = YELLOW,
-        [VERDICT_UNSEEN] = YELLOW,  [VERDICT_APPLICATION] = YELLOW,
-        [VERDICT_NO_STALL] = GREEN, [VERDICT_NOT_LOOKED] = YELLOW,
-        [VERDICT_TOO_FEW] = YELLOW, [VERDICT_NOTHING] = PLAIN,
+        [VERDICT_STALLS] = RED,
+        [VERDICT_NONE] = GREEN,
+        [VERDICT_TOO_FEW] = YELLOW,
+        [VERDICT_CANNOT_TELL] = YELLOW,
     };
-    fprintf(out, "%s%s", colour(out, BOLD), colour(out, colours[v->kind]));
+    fprintf(out, "%s%s", colour(out, BOLD), colour(out, colours[verdict_of(&v->is)]));
     prose_print(out, &v->sentence, 0, width);
     fputs(colour(out, PLAIN), out);
     for (unsigned i = 0; i < v->note_count; i++)
@@ -188,18 +187,17 @@ static void print_who(FILE *out, const struct report *r, unsigned width, bool un
 }
 
 void report_text(FILE *out, const struct report *r) {
-    static struct verdict v;
+    const struct report_verdict *v = r->verdict;
     bool ascii = !speaks_utf8();
     unsigned width = terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST);
     print_processes(out, r->files, ascii);
-    verdict_find(&v, r->files, r->rows, r->row_count, ascii);
-    print_verdict(out, &v, width);
-    if (v.kind != VERDICT_NOTHING) {
+    print_verdict(out, v, width);
+    if (v->found != FOUND_NOTHING) {
         print_table(out, r, ascii);
-        print_picture(out, v.row, width, ascii);
+        print_picture(out, v->row, width, ascii);
         bool unnamed = sites_text(out, r->files, NULL, width);
         print_who(out, r, width, unnamed);
     }
     print_losses(out, r->files);
-    print_next(out, r, &v);
+    print_next(out, r, v);
 }

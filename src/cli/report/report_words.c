@@ -87,11 +87,12 @@ static void distribution(struct json *j, const struct reader_row *row) {
     json_object_end(j);
 }
 
-static void advice(struct json *j, const struct report *r, const struct verdict *v, bool unnamed) {
+static void advice(struct json *j, const struct report *r, bool unnamed) {
+    const struct report_verdict *v = r->verdict;
     struct prose next = {.used = 0}, who = {.used = 0};
     const char *source = NULL;
     bool is_next = report_next(&next, r, v);
-    if (is_next && v->kind == VERDICT_STALLS)
+    if (is_next && v->found == FOUND_STALLS)
         source = v->behind ? "In the source: set TCP_NODELAY. The message that waits is one write: there "
                              "are no pieces to join."
                            : "In the source: send the pieces of a message by one call (a buffer, writev), or "
@@ -104,13 +105,14 @@ static void advice(struct json *j, const struct report *r, const struct verdict 
     json_object_end(j);
 }
 
-void report_words(struct json *j, const struct report *r, const struct verdict *v, bool unnamed) {
+void report_words(struct json *j, const struct report *r, bool unnamed) {
+    const struct report_verdict *v = r->verdict;
     char subject[PROGRAMS_ROOM];
     struct prose losses[REPORT_LOSSES];
-    programs_text(r->files, v->kind == VERDICT_STALLS ? v->row : NULL, subject);
-    const struct reader_row *row = v->kind == VERDICT_NOTHING ? NULL : v->row;
+    programs_text(r->files, v->found == FOUND_STALLS ? v->row : NULL, subject);
+    const struct reader_row *row = v->found == FOUND_NOTHING ? NULL : v->row;
     json_string(j, "subject", subject);
-    advice(j, r, v, unnamed);
+    advice(j, r, unnamed);
     json_array(j, "ladders");
     if (row && proved_stalls(&row->tally))
         typical(j, r, row, v->behind);

@@ -80,13 +80,13 @@ struct status {
 };
 
 /* The verdict on the processes that have statistics; NULL: none has. */
-static const struct verdict *judge(const struct status_processes *p) {
-    static struct verdict v;
+static const struct report_verdict *judge(const struct status_processes *p) {
+    static struct report_verdict v;
     size_t count = 0;
     struct reader_row *rows = p->files.count ? stats_files_merge(&p->files, &count) : NULL;
     if (!rows)
         return NULL;
-    verdict_find(&v, &p->files, rows, count, !speaks_utf8());
+    report_verdict_find(&v, &p->files, rows, count, !speaks_utf8());
     v.row = NULL;
     free(rows);
     return &v;

@@ -55,7 +55,7 @@ static void running(const struct status_running *r) {
     json_string(&j, "mode", or_null(p->mode));
     if (r->verdict) {
         json_object(&j, "verdict");
-        json_string(&j, "kind", verdict_name(r->verdict->kind));
+        json_string(&j, "kind", verdict_name(verdict_of(&r->verdict->is)));
         json_string(&j, "sentence", r->verdict->sentence.text);
         json_object_end(&j);
     } else {

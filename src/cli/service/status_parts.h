@@ -13,7 +13,7 @@
 #include "dropin.h"
 #include "stats_files.h"
 #include "unit.h"
-#include "verdict.h"
+#include "report_verdict.h"
 
 struct status_dropin {
     bool there;
@@ -35,7 +35,7 @@ struct status_running {
     bool instance;
     const char *state, *since; /* as systemd has them: "active", "Sun 2026-11-22 21:00:00 UTC" */
     const struct status_processes *processes;
-    const struct verdict *verdict; /* NULL: no statistics */
+    const struct report_verdict *verdict; /* NULL: no statistics */
 };
 
 /* What is cured without a drop-in, by `unstall attach` or in a cgroup of `unstall run`. */

@@ -49,16 +49,16 @@ static int report_end(struct page_file *file, bool keep) {
 
 static int write_report(const struct options *o, const struct report *about) {
     if (o->page) {
-        int unwritten = report_page(o->page, about);
-        return unwritten ? unwritten : finish_output();
+        int code = report_page(o->page, about), failed = finish_output();
+        return failed ? failed : code;
     }
     struct page_file file;
     int failed = report_begin(o, &file);
     if (failed)
         return failed;
-    failed = report_on(file.out, about, o->json ? report_json : report_text);
-    int not_written = report_end(&file, failed == 0);
-    return failed ? failed : not_written;
+    int code = report_on(file.out, about, o->json ? report_json : report_text);
+    failed = report_end(&file, code != EXIT_OWN);
+    return failed ? failed : code;
 }
 
 /* ---- a program that this command starts ------------------------------ */

@@ -14,9 +14,10 @@ static int report(const char *word, bool json, const char *page) {
     if (failed)
         return failed;
     const struct report about = {.files = &s};
-    failed = page ? report_page(page, &about) : report_on(stdout, &about, json ? report_json : report_text);
+    int code = page ? report_page(page, &about) : report_on(stdout, &about, json ? report_json : report_text);
     stats_files_close(&s);
-    return failed ? failed : finish_output();
+    failed = finish_output();
+    return failed ? failed : code;
 }
 
 static int run(int argc, char **argv) {
@@ -50,6 +51,8 @@ const struct verb verb_report = {
             "\n"
             "PID is a running process, FILE the statistics file that one has left, DIR the\n"
             "folder that UNSTALL_STATS named (all its processes, added up), and SERVICE one\n"
-            "that was enabled with --stats.\n",
+            "that was enabled with --stats.\n"
+            "\n"
+            "Exit codes: 0 no stall, 1 stalls, 2 it cannot be told, 125 the command failed.\n",
     .run = run,
 };

@@ -33,6 +33,6 @@ VICTIM = Victim(
     sick="server",
     needs=("tcpserver", "bash"),
     measure=measure,
-    verdict="Writes bypass the library: with 127.0.0.1:",
+    verdict="writes bypass the library: with 127.0.0.1:",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
 )

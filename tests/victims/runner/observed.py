@@ -15,7 +15,7 @@ from harness import unstall
 CLAIMS = ("stalls_proved", "stalls_suspected", "stalls_bound", "peer_stalls")
 # The role of the endpoint at which a sick side's stalls must be told.
 ROLES = {"client": "destination", "server": "listener", "relay": "destination"}
-UNSEEN = "Writes bypass the library"
+UNSEEN = "writes bypass the library"
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def observed(folder):
     row = next((row for row in rows if (row["role"], row["endpoint"]) ==
                 (verdict["role"], verdict["endpoint"])),
                dict.fromkeys((*CLAIMS, "exchanges"), 0))
-    return Observed(verdict["kind"], verdict["sentence"], tuple(verdict["notes"]), verdict["role"], row,
+    return Observed(verdict["found"], verdict["sentence"], tuple(verdict["notes"]), verdict["role"], row,
                     {claim: sum(row[claim] for row in rows) for claim in CLAIMS}, _pieces(told))
 
 

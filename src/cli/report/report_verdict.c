@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "verdict.h"
+#include "report_verdict.h"
 
 #include <string.h>
 
@@ -11,22 +11,20 @@
 /* The application's own time, or the time of an answer, is mentioned from 40 ms on: the length of a stall. */
 enum { SLOW_NS = 40000000, START_LEAST_NS = 10000000 };
 
-/* The first exchange of a connection never stalls: the kernel acknowledges at once there. */
-enum { LATER_LEAST = 3 };
 #define START_MOST_NS UINT64_C(10000000000)
 
 struct texts {
     char a[NAME_ROOM], b[NAME_ROOM], c[NAME_ROOM], d[NAME_ROOM], endpoint[ENDPOINT_ROOM];
 };
 
-const char *verdict_name(enum verdict_kind kind) {
+const char *report_found_name(enum found found) {
     static const char *const names[] = {
-        [VERDICT_STALLS] = "stalls",     [VERDICT_PEER_STALLS] = "peer-stalls",
-        [VERDICT_CURED] = "cured",       [VERDICT_SUSPECTED] = "suspected",
-        [VERDICT_UNSEEN] = "unseen",     [VERDICT_APPLICATION] = "application",
-        [VERDICT_NO_STALL] = "no-stall", [VERDICT_NOT_LOOKED] = "not-looked",
-        [VERDICT_TOO_FEW] = "too-few",   [VERDICT_NOTHING] = "nothing"};
-    return names[kind];
+        [FOUND_STALLS] = "stalls",       [FOUND_PEER_STALLS] = "peer-stalls",
+        [FOUND_CURED] = "cured",         [FOUND_SUSPECTED] = "suspected",
+        [FOUND_UNSEEN] = "unseen",       [FOUND_APPLICATION] = "application",
+        [FOUND_NO_STALL] = "no-stall",   [FOUND_NOT_LOOKED] = "not-looked",
+        [FOUND_NOTHING] = "nothing"};
+    return names[found];
 }
 
 static const char *with(const struct stats_row *row) {
@@ -153,7 +151,7 @@ static void stalls(struct prose *p, const struct stats_files *files, const struc
 }
 
 /* Some of the row's stalls are of another kind than its sentence says. */
-static void also_behind(struct verdict *v, const struct reader_row *row) {
+static void also_behind(struct report_verdict *v, const struct reader_row *row) {
     struct texts t;
     uint64_t crossing = row->tally.counter[COUNT_STALLS_CROSSING];
     if (crossing && !mostly_behind(row))
@@ -163,7 +161,7 @@ static void also_behind(struct verdict *v, const struct reader_row *row) {
                   count_text(crossing, t.a));
 }
 
-static void all_stalls(struct verdict *v, const struct reader_row *rows, size_t count, bool ascii) {
+static void all_stalls(struct report_verdict *v, const struct reader_row *rows, size_t count, bool ascii) {
     struct texts t;
     size_t places = 0;
     uint64_t lost = 0, stalls = 0;
@@ -248,61 +246,50 @@ static void cured(struct prose *p, const struct reader_row *row, bool ascii) {
                   count_text(proved_stalls(y), t.c), time_text(lost_ns(y), ascii, t.d));
 }
 
-static void suspected(struct prose *p, const struct reader_row *row) {
+static void suspected(struct verdict *is, const struct reader_row *row) {
     struct texts t;
-    prose_add(p,
-              "%s messages %s %s look like stalls, but pacing, a loss or MPTCP may be the cause.",
-              count_text(row->tally.counter[COUNT_STALLS_SUSPECTED], t.a), with(&row->id),
-              row_words(&row->id, t.endpoint));
+    verdict_because(is, "%s messages %s %s look like stalls, but pacing, a loss or MPTCP may be the cause",
+                    count_text(row->tally.counter[COUNT_STALLS_SUSPECTED], t.a), with(&row->id),
+                    row_words(&row->id, t.endpoint));
 }
 
-/* The verdict on bytes that the library did not see written. */
-static void unseen(struct prose *p, const struct reader_row *row) {
+/* Of bytes that the library did not see written. */
+static void unseen(struct verdict *is, const struct reader_row *row) {
+    static const char *const how = "(by stdio, io_uring or raw system calls); a capture can show stalls here "
+                                   "(unstall explain)";
     struct texts t;
     const uint64_t *c = row->tally.counter;
+    row_words(&row->id, t.endpoint);
     if (c[COUNT_UNSEEN_BYTES])
-        prose_add(p,
-                  "Writes bypass the library: %s %s, %s bytes more were sent than it saw written",
-                  with(&row->id), row_words(&row->id, t.endpoint),
-                  count_text(c[COUNT_UNSEEN_BYTES], t.a));
+        verdict_because(is,
+                        "writes bypass the library: %s %s, %s bytes more were sent than it saw written %s",
+                        with(&row->id), t.endpoint, count_text(c[COUNT_UNSEEN_BYTES], t.a), how);
     else
-        prose_add(p, "Writes bypass the library on %s connection%s %s %s",
-                  count_text(c[COUNT_UNTRACKED], t.a), c[COUNT_UNTRACKED] == 1 ? "" : "s",
-                  with(&row->id), row_words(&row->id, t.endpoint));
-    prose_add(p, " (by stdio, io_uring or raw system calls), so stalls cannot be proved here; a "
-                 "capture can show them (unstall explain).");
+        verdict_because(is, "writes bypass the library on %s connection%s %s %s %s",
+                        count_text(c[COUNT_UNTRACKED], t.a), c[COUNT_UNTRACKED] == 1 ? "" : "s",
+                        with(&row->id), t.endpoint, how);
 }
 
-/* The exchanges that could have stalled are too few for a verdict. */
-static bool too_few(const struct reader_row *row) {
+/* The exchanges of a row in a mode that looks for stalls. */
+static struct verdict seen_in(const struct reader_row *row) {
     const uint64_t *c = row->tally.counter;
-    return c[COUNT_EXCHANGES] && c[COUNT_EXCHANGES] < c[COUNT_CONNECTIONS] + LATER_LEAST;
+    uint64_t firsts = c[COUNT_CONNECTIONS] < c[COUNT_EXCHANGES] ? c[COUNT_CONNECTIONS] : c[COUNT_EXCHANGES];
+    return (struct verdict){.exchanges = c[COUNT_EXCHANGES], .firsts = firsts};
 }
 
-static void no_stall(struct prose *p, const struct reader_row *row, bool ascii) {
+static void no_stall(struct prose *p, const struct verdict *is, const struct reader_row *row, bool ascii) {
     struct texts t;
+    char where[ENDPOINT_ROOM + NAME_ROOM];
     const struct reader_tally *y = &row->tally;
-    uint64_t median = reader_quantile(y->exchange, HISTOGRAM_STEPS, 0.5);
-    uint64_t exchanges = y->counter[COUNT_EXCHANGES];
-    if (too_few(row)) {
-        uint64_t connections = y->counter[COUNT_CONNECTIONS];
-        prose_add(p, "Too few exchanges to tell: %s %s %s on %s connection%s, and the first of a connection "
-                     "never stalls.",
-                  count_text(exchanges, t.a), with(&row->id), row_words(&row->id, t.endpoint),
-                  count_text(connections, t.b), connections == 1 ? "" : "s");
-        return;
-    }
-    prose_add(p, "No stall: ");
-    if (exchanges)
-        prose_add(p, "%s exchange%s %s %s, median %s, p99 %s.", count_text(exchanges, t.a),
-                  exchanges == 1 ? "" : "s", with(&row->id), row_words(&row->id, t.endpoint),
-                  time_text(median, ascii, t.b),
+    snprintf(where, sizeof(where), " %s %s", with(&row->id), row_words(&row->id, t.endpoint));
+    verdict_words(p, is, where);
+    if (y->counter[COUNT_EXCHANGES])
+        prose_add(p, "; median %s, p99 %s.",
+                  time_text(reader_quantile(y->exchange, HISTOGRAM_STEPS, 0.5), ascii, t.b),
                   time_text(reader_quantile(y->exchange, HISTOGRAM_STEPS, 0.99), ascii, t.c));
     else
-        prose_add(p, "%s writes and %s reads %s %s, and no exchange.",
-                  count_text(y->counter[COUNT_WRITES], t.a),
-                  count_text(y->counter[COUNT_READS], t.b), with(&row->id),
-                  row_words(&row->id, t.endpoint));
+        prose_add(p, ", in %s writes and %s reads.", count_text(y->counter[COUNT_WRITES], t.a),
+                  count_text(y->counter[COUNT_READS], t.b));
 }
 
 /* ---- not the network -------------------------------------------------- */
@@ -360,7 +347,7 @@ static bool application(struct prose *p, const struct reader_row *rows, size_t c
 
 /* The time before the first write.  A longer one than START_MOST_NS is no slow start: the program waited
  * for its user. */
-static bool slow_start(struct prose *p, const struct verdict_start *start, bool ascii) {
+static bool slow_start(struct prose *p, const struct report_start *start, bool ascii) {
     struct texts t;
     uint64_t written = mean(start->written_ns, start->processes);
     if (written < START_LEAST_NS || written > START_MOST_NS)
@@ -390,11 +377,11 @@ static bool slow_answer(struct prose *p, const struct reader_row *row, bool asci
 
 /* ---- all ------------------------------------------------------------- */
 
-static struct prose *next_note(struct verdict *v) {
-    return &v->note[v->note_count < VERDICT_NOTES ? v->note_count++ : VERDICT_NOTES - 1];
+static struct prose *next_note(struct report_verdict *v) {
+    return &v->note[v->note_count < REPORT_NOTES ? v->note_count++ : REPORT_NOTES - 1];
 }
 
-static void saved(struct verdict *v, const struct reader_row *rows, size_t count, bool ascii) {
+static void saved(struct report_verdict *v, const struct reader_row *rows, size_t count, bool ascii) {
     struct texts t;
     uint64_t ns = sum(rows, count, COUNT_QUICKACK_SAVED_NS);
     if (ns)
@@ -409,64 +396,105 @@ static bool looked(const struct reader_row *rows, size_t count) {
     return sum(rows, count, COUNT_BURSTS) == 0 || sum(rows, count, COUNT_SUSPECTS) > 0;
 }
 
-static struct prose *say(struct verdict *v, enum verdict_kind kind, const struct reader_row *row) {
+static struct prose *say(struct report_verdict *v, enum found found, const struct reader_row *row) {
     if (v->row)
         return next_note(v);
-    v->kind = kind;
+    v->found = found;
     v->row = row;
     return &v->sentence;
 }
 
-void verdict_find(struct verdict *v, const struct stats_files *files, const struct reader_row *rows,
-                  size_t count, bool ascii) {
-    struct verdict_start start = start_of(files);
-    char name[PROGRAMS_ROOM];
-    memset(v, 0, sizeof(*v));
-    const struct reader_row *use = heaviest(rows, count, use_weight), *row;
-    if (!use) {
-        v->kind = VERDICT_NOTHING;
-        programs_text(files, NULL, name);
-        prose_add(&v->sentence, "Nothing seen: no TCP connection of %s has carried bytes.", name);
-        return;
-    }
+/* Says why nothing can be told of this row; that makes the verdict where no other row has one. */
+static void doubt(struct report_verdict *v, enum found found, const struct reader_row *row,
+                  const struct verdict *is) {
+    if (!v->row)
+        v->is = *is;
+    struct prose *p = say(v, found, row);
+    verdict_words(p, is, "");
+    prose_add(p, ".");
+}
+
+static void find_stalls(struct report_verdict *v, const struct stats_files *files,
+                        const struct reader_row *rows, size_t count, bool ascii) {
     unsigned mode = 0;
-    row = heaviest(rows, count, stall_weight);
+    const struct reader_row *row = heaviest(rows, count, stall_weight);
     v->past = row && is_past(files, row, &mode) && mode > STATS_MODE_OBSERVE;
-    const struct reader_row *cure = v->past ? heaviest(rows, count, cured_weight) : NULL;
-    if (cure)
-        cured(say(v, VERDICT_CURED, cure), cure, ascii);
+    const struct reader_row *cure = heaviest(rows, count, cured_weight);
+    if (v->past && cure)
+        cured(say(v, FOUND_CURED, cure), cure, ascii);
     if (row) {
-        stalls(say(v, VERDICT_STALLS, row), files, row, ascii);
-        v->behind = v->kind == VERDICT_STALLS && mostly_behind(row);
+        stalls(say(v, FOUND_STALLS, row), files, row, ascii);
+        v->behind = v->found == FOUND_STALLS && mostly_behind(row);
         also_behind(v, row);
         all_stalls(v, rows, count, ascii);
     }
     if ((row = heaviest_peer(files, rows, count)) != NULL)
-        peer(say(v, VERDICT_PEER_STALLS, row), row, ascii);
-    if (!cure && (row = heaviest(rows, count, cured_weight)) != NULL)
-        cured(say(v, VERDICT_CURED, row), row, ascii);
-    if ((row = heaviest(rows, count, suspected_weight)) != NULL)
-        suspected(say(v, VERDICT_SUSPECTED, row), row);
-    if ((row = heaviest(rows, count, unseen_weight)) != NULL)
-        unseen(say(v, VERDICT_UNSEEN, row), row);
-    saved(v, rows, count, ascii);
+        peer(say(v, FOUND_PEER_STALLS, row), row, ascii);
+    if (!v->past && cure)
+        cured(say(v, FOUND_CURED, cure), cure, ascii);
+    if (!v->row)
+        return;
+    const uint64_t *c = v->row->tally.counter;
+    v->is = seen_in(v->row);
+    if (v->found == FOUND_STALLS)
+        v->is.stalls = proved_stalls(&v->row->tally);
+    else if (v->found == FOUND_PEER_STALLS)
+        v->is.stalls = c[COUNT_PEER_STALLS];
+    else
+        v->is.least = 1; /* each message that was cured is one that would have stalled */
+    if (v->found == FOUND_CURED && verdict_exchanges(&v->is) < c[COUNT_STALLS_CURED])
+        v->is.exchanges = v->is.firsts + c[COUNT_STALLS_CURED];
+}
+
+static void find_doubts(struct report_verdict *v, const struct reader_row *rows, size_t count) {
+    const struct reader_row *row;
+    if ((row = heaviest(rows, count, suspected_weight)) != NULL) {
+        struct verdict is = seen_in(row);
+        suspected(&is, row);
+        doubt(v, FOUND_SUSPECTED, row, &is);
+    }
+    if ((row = heaviest(rows, count, unseen_weight)) != NULL) {
+        struct verdict is = seen_in(row);
+        unseen(&is, row);
+        doubt(v, FOUND_UNSEEN, row, &is);
+    }
+}
+
+/* Neither a stall nor a doubt. */
+static void find_none(struct report_verdict *v, const struct reader_row *use, bool is_own, bool ascii) {
+    struct prose slow = {.used = 0};
+    v->is = seen_in(use);
+    no_stall(say(v, is_own ? FOUND_APPLICATION : FOUND_NO_STALL, use), &v->is, use, ascii);
+    if (!is_own && slow_answer(&slow, use, ascii))
+        *next_note(v) = slow;
+}
+
+void report_verdict_find(struct report_verdict *v, const struct stats_files *files,
+                         const struct reader_row *rows, size_t count, bool ascii) {
+    struct report_start start = start_of(files);
     struct prose own = {.used = 0};
+    char name[PROGRAMS_ROOM];
+    memset(v, 0, sizeof(*v));
+    const struct reader_row *use = heaviest(rows, count, use_weight);
+    if (!use) {
+        programs_text(files, NULL, name);
+        verdict_because(&v->is, "no TCP connection of %s has carried bytes", name);
+        doubt(v, FOUND_NOTHING, NULL, &v->is);
+        return;
+    }
+    find_stalls(v, files, rows, count, ascii);
+    find_doubts(v, rows, count);
+    saved(v, rows, count, ascii);
     bool is_own = application(&own, rows, count, ascii);
     bool is_start = !is_own && slow_start(&own, &start, ascii);
     is_own |= is_start && start.written_ns >= start.waited_ns &&
               start.written_ns / start.processes >= SLOW_NS;
     if (!v->row && !looked(rows, count)) {
-        prose_add(say(v, VERDICT_NOT_LOOKED, use),
-                  "Not looked for: in mode off stalls are not proved; see unstall observe.");
-    } else if (!v->row && is_own) {
-        *say(v, VERDICT_APPLICATION, use) = own;
-        no_stall(next_note(v), use, ascii);
-        return;
+        struct verdict is = seen_in(use);
+        verdict_because(&is, "in mode off stalls are not looked for; see unstall observe");
+        doubt(v, FOUND_NOT_LOOKED, use, &is);
     } else if (!v->row) {
-        no_stall(say(v, too_few(use) ? VERDICT_TOO_FEW : VERDICT_NO_STALL, use), use, ascii);
-        struct prose slow = {.used = 0};
-        if (slow_answer(&slow, use, ascii))
-            *next_note(v) = slow;
+        find_none(v, use, is_own, ascii);
     }
     if (is_own || is_start)
         *next_note(v) = own;
