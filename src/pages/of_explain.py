@@ -39,7 +39,7 @@ def _worst(told):
 
 
 def _section(told):
-    parts = [document.heading(told["file"]), document.verdict(told["sentence"]),
+    parts = [document.heading(told["file"]), document.verdict(told["verdict"]["sentence"]),
              document.bill(told["stalls"], told["total_ms"] * 1e6, told["duration_ms"] * 1e6,
                            "a recording of ")]
     if "cure" in told:

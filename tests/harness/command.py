@@ -11,6 +11,7 @@ from pathlib import Path
 from .library import BUILD_ROOT, bare_env
 from .process import run
 
+VERDICT_CODES = {"none": 0, "stalls": 1, "too-few": 2, "cannot-tell": 2}
 VERDICT_VERBS = ("scan", "observe", "explain", "report")  # their exit code is a verdict
 COMMAND = Path(os.environ.get("UNSTALL_COMMAND", BUILD_ROOT / "src/cli/unstall"))
 

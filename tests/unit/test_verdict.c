@@ -64,6 +64,8 @@ Test(verdict, of_several_is_that_of_the_worst) {
     cr_expect_eq(verdict_worst(0, 2), 2);
     cr_expect_eq(verdict_worst(2, 1), 1);
     cr_expect_eq(verdict_worst(1, 2), 1);
+    cr_expect_eq(verdict_worst(125, 1), 125);
+    cr_expect_eq(verdict_worst(0, 125), 125);
 }
 
 Test(verdict, has_a_word_a_kind) {

@@ -30,9 +30,8 @@ int verdict_code(enum verdict_kind kind) {
 }
 
 int verdict_worst(int one, int other) {
-    if (one == 1 || other == 1)
-        return 1;
-    return one > other ? one : other;
+    int most = one > other ? one : other;
+    return most <= 2 && (one == 1 || other == 1) ? 1 : most;
 }
 
 void verdict_because(struct verdict *v, const char *format, ...) {

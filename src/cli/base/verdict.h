@@ -40,7 +40,7 @@ const char *verdict_name(enum verdict_kind kind);
 /* 1 stalls, 0 none, 2 it cannot be told. */
 int verdict_code(enum verdict_kind kind);
 
-/* The code for several files or processes: of the worst. */
+/* The code for several files: of the worst verdict, or a greater one, which is no verdict. */
 int verdict_worst(int one, int other);
 
 /* Sets the reason why nothing can be told. */

@@ -149,7 +149,11 @@ static void note_client_delay(struct capture *c, const struct flow *f) {
 
 static void finished(void *context, struct flow *f) {
     struct capture *c = context;
+    uint64_t least = f->sender[0].messages < f->sender[1].messages ? f->sender[0].messages
+                                                                   : f->sender[1].messages;
     c->out->connections++;
+    c->out->exchanges += least;
+    c->out->firsts += least > 0;
     note_client_delay(c, f);
     add_sender(c, f, 0);
     add_sender(c, f, 1);

@@ -103,6 +103,8 @@ static void undecided(const struct conversation *c, struct findings *out) {
     char median[24];
     if (w->count == 0 || waits_quantile(w, 0.5) < timers[0].least * MS)
         return;
+    snprintf(out->because, sizeof(out->because),
+             "in a log, waits behind small writes look like a slow peer; a capture can tell");
     findings_note(out,
                   "%s writes to %s in pieces and waits (%u times, median %s), but a slow peer "
                   "looks the same. A capture can tell.",
@@ -111,6 +113,11 @@ static void undecided(const struct conversation *c, struct findings *out) {
 
 void conversation_judge(const struct conversation *c, struct findings *out) {
     bool any = false;
+    uint64_t exchanges = 0;
+    for (int kind = 0; kind < MESSAGE_KINDS; kind++)
+        exchanges += c->all[kind].count;
+    out->exchanges += exchanges;
+    out->firsts += exchanges < c->connections ? exchanges : c->connections;
     for (int timer = 0; timer < TIMERS; timer++) {
         if (!likely(c, timer))
             continue;

@@ -8,17 +8,6 @@ static double ms(int64_t ns) {
     return (double)ns / MS;
 }
 
-static const char *verdict_of(const struct findings *f) {
-    int64_t total;
-    if (findings_none(f))
-        return "unreadable";
-    if (findings_count(f, STALL_FOUND, &total) > 0)
-        return f->source == SOURCE_STRACE ? "likely" : "stalls";
-    if (findings_count(f, STALL_ONE_WAY, &total) > 0)
-        return "one-way";
-    return (f->source == SOURCE_CAPTURE ? f->understood : f->connections) ? "none" : "nothing";
-}
-
 static void examples(struct json *j, const struct findings *f, const struct finding *r) {
     static const char *const names[2][3] = {
         {"beginning", "acknowledgement", "rest"},
@@ -68,14 +57,17 @@ static void row(struct json *j, const struct findings *f, const struct finding *
 }
 
 void explain_json(struct json *j, const char *name, const struct findings *f) {
+    const struct verdict verdict = findings_verdict(f);
     char sentence[2 * NOTE_TEXT];
     int64_t total;
     findings_sentence(f, sentence, sizeof(sentence));
     json_document(j, "explain");
     json_string(j, "file", name);
     json_string(j, "kind", f->source == SOURCE_CAPTURE ? "capture" : "strace");
-    json_string(j, "verdict", verdict_of(f));
-    json_string(j, "sentence", sentence);
+    json_object(j, "verdict");
+    verdict_json(j, &verdict, sentence);
+    json_bool(j, "likely", verdict.stalls && f->source == SOURCE_STRACE);
+    json_object_end(j);
     json_unsigned(j, f->source == SOURCE_CAPTURE ? "packets" : "lines", f->entries);
     json_unsigned(j, f->source == SOURCE_CAPTURE ? "segments" : "calls", f->understood);
     json_unsigned(j, "connections", f->connections);

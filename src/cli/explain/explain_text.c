@@ -139,7 +139,9 @@ void explain_text(FILE *out, const char *name, const struct findings *f) {
     if (!findings_none(f)) {
         head(out, name, f);
         findings_sentence(f, sentence, sizeof(sentence));
-        fputs(colour(out, stalls ? RED : f->entries ? GREEN : YELLOW), out);
+        const struct verdict v = findings_verdict(f);
+        enum verdict_kind kind = verdict_of(&v);
+        fputs(colour(out, stalls ? RED : kind == VERDICT_NONE ? GREEN : YELLOW), out);
         paragraph(out, sentence);
         fputs(colour(out, PLAIN), out);
         fputc('\n', out);

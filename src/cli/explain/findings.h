@@ -13,6 +13,7 @@
 
 #include "flow.h"
 #include "stall.h"
+#include "verdict.h"
 
 enum { NAME_TEXT = 200, NOTE_TEXT = 400, NOTES = 12, FINDINGS = 512, PLACE_TEXT = 96 };
 
@@ -57,6 +58,8 @@ struct findings {
     uint64_t entries;    /* packets, or lines */
     uint64_t understood; /* of these: TCP segments, or system calls */
     uint64_t connections;
+    uint64_t exchanges, firsts; /* messages with an answer; the first ones of their connections */
+    char because[NOTE_TEXT];    /* why no verdict can be given where no stall is seen; "": it can */
     int64_t from_ns, until_ns;
     bool of_a_day; /* times are since midnight (strace -tt), without a date */
     char notes[NOTES][NOTE_TEXT];
@@ -97,8 +100,8 @@ const char *findings_cure_there(const struct finding *r, int which);
 /* "The first piece is written by send_header in app, the second by send_body in app."; false: not known. */
 bool findings_places(const struct finding *r, char *text, size_t size);
 
-/* The one sentence that sums a file up: "199 stalls of 43.6 ms cost 8.7 s: …"; "" if it could not be
- * read. */
+/* The verdict on a file, and its one sentence: "199 stalls of 43.6 ms cost 8.7 s: …". */
+struct verdict findings_verdict(const struct findings *f);
 void findings_sentence(const struct findings *f, char *text, size_t size);
 
 #endif

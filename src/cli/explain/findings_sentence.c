@@ -29,39 +29,43 @@ static void stalls_sentence(const struct findings *f, char *text, size_t size) {
                  named ? "" : worst->service, f->row_count > 1 ? ", and others do the same" : "");
 }
 
-static void nothing_sentence(const struct findings *f, char *text, size_t size) {
-    bool capture = f->source == SOURCE_CAPTURE;
-    if (f->entries == 0)
-        snprintf(text, size,
-                 "Nothing to judge: there is no packet in this capture. Was it made on the right interface "
-                 "(tcpdump -i any), for the right port, and while the programs talked?");
-    else if (capture ? f->understood == 0 : f->connections == 0)
-        snprintf(text, size, "Nothing to judge: %s.",
-                 capture ? "there is no TCP in this capture" : "no call on a TCP connection");
+struct verdict findings_verdict(const struct findings *f) {
+    int64_t total;
+    struct verdict v = {
+        .stalls = findings_count(f, STALL_FOUND, &total), .exchanges = f->exchanges, .firsts = f->firsts};
+    if (findings_none(f))
+        verdict_because(&v, "the file was not read");
+    else if (f->entries == 0)
+        verdict_because(&v, "there is no packet in this capture. Was it made on the right interface "
+                            "(tcpdump -i any), for the right port, and while the programs talked?");
+    else if (f->source == SOURCE_CAPTURE ? f->understood == 0 : f->connections == 0)
+        verdict_because(&v, f->source == SOURCE_CAPTURE ? "there is no TCP in this capture"
+                                                        : "there is no call on a TCP connection");
     else
-        snprintf(text, size, "No stall: %s.",
-                 capture
-                     ? "no small segment waited for a delayed acknowledgement"
-                     : "no wait of a delayed acknowledgement's length after small writes in a row");
+        verdict_because(&v, "%s", f->because);
+    return v;
+}
+
+static void no_stall(const struct findings *f, const struct verdict *v, char *text, size_t size) {
+    struct prose p = {.used = 0};
+    int64_t total;
+    char sum[24];
+    uint64_t one_way = findings_count(f, STALL_ONE_WAY, &total);
+    verdict_words(&p, v, "");
+    if (one_way)
+        prose_add(&p, "; %lu waits (%s) in streams that are never answered", lu(one_way),
+                  duration_text(total, sum));
+    else if (verdict_of(v) == VERDICT_NONE)
+        prose_add(&p, ": %s", f->source == SOURCE_CAPTURE
+                                  ? "no small segment waited for a delayed acknowledgement"
+                                  : "no wait of a delayed acknowledgement's length after small writes in a row");
+    snprintf(text, size, "%s%s", p.text, p.text[p.used - 1] == '?' ? "" : ".");
 }
 
 void findings_sentence(const struct findings *f, char *text, size_t size) {
-    int64_t total;
-    char sum[24];
-    if (findings_none(f)) {
-        text[0] = '\0';
-        return;
-    }
-    uint64_t one_way = findings_count(f, STALL_ONE_WAY, &total);
-    if (findings_count(f, STALL_FOUND, &total) > 0) {
+    struct verdict v = findings_verdict(f);
+    if (v.stalls)
         stalls_sentence(f, text, size);
-    } else if (one_way > 0) {
-        findings_count(f, STALL_ONE_WAY, &total);
-        snprintf(text, size,
-                 "No stall of a request or an answer; %lu waits (%s) in streams that are never "
-                 "answered.",
-                 lu(one_way), duration_text(total, sum));
-    } else {
-        nothing_sentence(f, text, size);
-    }
+    else
+        no_stall(f, &v, text, size);
 }

@@ -84,7 +84,8 @@ static int explain_one(const char *name, const struct form *form) {
     const char *shown = standard ? "standard input" : name;
     explain_open(in, shown, &f);
     write_findings(form, shown, &f);
-    int result = f.stopped[0] ? complain("%s: %s", shown, f.stopped) : 0;
+    const struct verdict v = findings_verdict(&f);
+    int result = f.stopped[0] ? complain("%s: %s", shown, f.stopped) : verdict_code(verdict_of(&v));
     findings_free(&f);
     return result;
 }
@@ -95,7 +96,7 @@ static int explain_all(char **names, int count, const struct form *form) {
         if (!form->json && i > 0)
             putchar('\n');
         int one = explain_one(names[i], form);
-        result = one ? one : result;
+        result = i == 0 ? one : verdict_worst(result, one);
     }
     return result;
 }
@@ -117,8 +118,8 @@ static int as_page(const char *path, char **names, int count) {
     if (failed)
         return failed;
     int result = as_json(page.json, names, count);
-    int drawn = render_end(&page, result == 0);
-    return result ? result : drawn;
+    int drawn = render_end(&page, result != EXIT_OWN);
+    return drawn ? drawn : result;
 }
 
 static int explain(int argc, char **argv) {
@@ -148,7 +149,7 @@ static int explain(int argc, char **argv) {
     else
         result = explain_all(argv, files, &(struct form){.ladder = ladder});
     int written = finish_output();
-    return result ? result : written;
+    return written ? written : result;
 }
 
 const struct verb verb_explain = {
@@ -169,6 +170,7 @@ const struct verb verb_explain = {
             "               none is written if a file is damaged\n"
             "  --help       this text\n"
             "\n"
-            "Exit codes: 0 every file was read to its end, 125 one was not.\n",
+            "Exit codes: 0 no stall, 1 stalls, 2 it cannot be told, 125 a file was not read\n"
+            "to its end.\n",
     .run = explain,
 };
