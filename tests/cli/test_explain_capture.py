@@ -559,7 +559,8 @@ def test_a_capture_without_packets_is_told_to_be_one(tmp_path, ng):
         done = unstall("explain", *form, path, check=True)
         assert told in " ".join(done.stdout.split())
     found, = json.loads(unstall("explain", "--json", path, check=True).stdout)
-    assert (found["verdict"]["kind"], found["verdict"]["sentence"], found["error"]) == ("cannot-tell", told, None)
+    verdict = found["verdict"]
+    assert (verdict["kind"], verdict["sentence"], found["error"]) == ("cannot-tell", told, None)
 
 
 def test_several_files(tmp_path):

@@ -37,7 +37,7 @@ ParameterizedTestParameters(verdict, comes_from_what_was_seen) {
         {{.exchanges = 74, .least = 75, .estimated = true},
          VERDICT_TOO_FEW,
          2,
-         "Too few exchanges to tell: about 74 with X, where 75 are enough"},
+         "Too few exchanges to tell: about 74 (75 are enough) with X"},
         {{.exchanges = 12345, .least = 75, .estimated = true},
          VERDICT_NONE,
          0,

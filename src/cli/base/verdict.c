@@ -47,13 +47,14 @@ static void too_few(struct prose *p, const struct verdict *v, const char *where)
         prose_add(p, "Too few exchanges to tell: none was seen%s", where);
         return;
     }
-    prose_add(p, "Too few exchanges to tell: %s%s%s", v->estimated ? "about " : "",
-              count_text(v->exchanges, number), where);
+    prose_add(p, "Too few exchanges to tell: %s%s", v->estimated ? "about " : "",
+              count_text(v->exchanges, number));
+    if (v->least > VERDICT_LEAST)
+        prose_add(p, " (%s are enough)", count_text(v->least, number));
+    prose_add(p, "%s", where);
     if (v->firsts)
         prose_add(p, " on %s connection%s, and the first of a connection never stalls",
                   count_text(v->firsts, firsts), v->firsts == 1 ? "" : "s");
-    if (v->least > VERDICT_LEAST)
-        prose_add(p, ", where %s are enough", count_text(v->least, number));
 }
 
 void verdict_words(struct prose *p, const struct verdict *v, const char *where) {

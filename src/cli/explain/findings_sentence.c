@@ -56,9 +56,10 @@ static void no_stall(const struct findings *f, const struct verdict *v, char *te
         prose_add(&p, "; %lu waits (%s) in streams that are never answered", lu(one_way),
                   duration_text(total, sum));
     else if (verdict_of(v) == VERDICT_NONE)
-        prose_add(&p, ": %s", f->source == SOURCE_CAPTURE
-                                  ? "no small segment waited for a delayed acknowledgement"
-                                  : "no wait of a delayed acknowledgement's length after small writes in a row");
+        prose_add(&p, ": %s",
+                  f->source == SOURCE_CAPTURE
+                      ? "no small segment waited for a delayed acknowledgement"
+                      : "no wait of a delayed acknowledgement's length after small writes in a row");
     snprintf(text, size, "%s%s", p.text, p.text[p.used - 1] == '?' ? "" : ".");
 }
 

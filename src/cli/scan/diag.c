@@ -185,13 +185,19 @@ static int take_sample(struct nlmsghdr *h, struct scan_sample *s) {
 
 /* ---- all sockets --------------------------------------------------------- */
 
-static void tell(const struct inet_diag_msg *m, scan_listed_fn *each, void *arg) {
+static void tell(struct nlmsghdr *h, scan_listed_fn *each, void *arg) {
+    const struct inet_diag_msg *m = NLMSG_DATA(h);
+    struct scan_sample s;
     struct scan_listed l = {
         .key = key_of(m),
         .inode = m->idiag_inode,
         .queued = m->idiag_wqueue,
         .in_flight = m->idiag_timer == TIMER_RETRANSMISSION,
     };
+    if (take_sample(h, &s) == 0) {
+        l.data_in = s.data_in;
+        l.data_out = s.data_out;
+    }
     each(&l, arg);
 }
 
@@ -208,14 +214,16 @@ static int take_part(struct scan_diag *d, ssize_t length, scan_listed_fn *each, 
             return ((struct nlmsgerr *)NLMSG_DATA(h))->error;
         if (h->nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg)))
             continue;
-        tell(NLMSG_DATA(h), each, arg);
+        tell(h, each, arg);
         ++*count;
     }
     return 0;
 }
 
-static int dump_family(struct scan_diag *d, uint8_t family, uint32_t states, scan_listed_fn *each,
+static int dump_family(struct scan_diag *d, uint8_t family, enum scan_which which, scan_listed_fn *each,
                        void *arg, int *count) {
+    uint32_t states = which == SCAN_LISTENING ? 1u << STATE_LISTEN
+                                              : 1u << STATE_ESTABLISHED | 1u << STATE_CLOSE_WAIT;
     struct request r = {
         .header = {.nlmsg_len = sizeof(r),
                    .nlmsg_type = SOCK_DIAG_BY_FAMILY,
@@ -223,6 +231,8 @@ static int dump_family(struct scan_diag *d, uint8_t family, uint32_t states, sca
                    .nlmsg_seq = ++d->sequence},
         .body = {.sdiag_family = family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = states},
     };
+    if (which == SCAN_COUNTED)
+        r.body.idiag_ext = 1 << (INET_DIAG_INFO - 1);
     int result = 0;
     if (send(d->fd, &r, sizeof(r), 0) < 0)
         return -errno;
@@ -237,11 +247,9 @@ static int dump_family(struct scan_diag *d, uint8_t family, uint32_t states, sca
 }
 
 int scan_diag_dump(struct scan_diag *d, enum scan_which which, scan_listed_fn *each, void *arg) {
-    uint32_t states = which == SCAN_LISTENING ? 1u << STATE_LISTEN
-                                              : 1u << STATE_ESTABLISHED | 1u << STATE_CLOSE_WAIT;
     int count = 0;
-    int failed = dump_family(d, AF_INET, states, each, arg, &count);
-    int failed6 = failed == -ENOENT ? failed : dump_family(d, AF_INET6, states, each, arg, &count);
+    int failed = dump_family(d, AF_INET, which, each, arg, &count);
+    int failed6 = failed == -ENOENT ? failed : dump_family(d, AF_INET6, which, each, arg, &count);
     if (failed)
         return failed;
     return failed6 && failed6 != -ENOENT ? failed6 : count; /* -ENOENT: the kernel has no IPv6 */

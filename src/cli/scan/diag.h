@@ -25,9 +25,11 @@ struct scan_listed {
     uint64_t inode;
     uint32_t queued; /* bytes written and not acknowledged */
     bool in_flight;  /* the retransmission timer runs */
+    uint32_t data_in, data_out; /* segments in all; only of SCAN_COUNTED */
 };
 
-enum scan_which { SCAN_ESTABLISHED, SCAN_LISTENING };
+/* SCAN_COUNTED: the established ones with their segments, which takes longer. */
+enum scan_which { SCAN_ESTABLISHED, SCAN_COUNTED, SCAN_LISTENING };
 
 typedef void scan_listed_fn(const struct scan_listed *l, void *arg);
 

@@ -10,6 +10,7 @@
 #include "format.h"
 #include "prose.h"
 #include "scan_table.h"
+#include "verdict.h"
 
 struct scan_report {
     const struct scan_result *result;
@@ -17,10 +18,15 @@ struct scan_report {
     const struct stats_files *places; /* where the pieces are written; NULL: not known */
     const char *not_exact;            /* why the source is `sampled`; NULL: it was asked for */
     const char *scope;                /* "this host", "process 4711" */
+    const struct verdict *verdict;
 };
 
 void scan_report_text(FILE *out, const struct scan_report *report);
 void scan_report_json(FILE *out, const struct scan_report *report);
+
+/* The verdict in one sentence; NULL, or what must be known beside one that is not of stalls. */
+void scan_sentence(struct prose *p, const struct scan_report *report, bool ascii);
+const char *scan_note(const struct scan_report *report);
 
 /* Shared by both: how the scan was made, and a process with its id or its user. */
 void scan_report_head(struct prose *p, const struct scan_report *report, bool ascii);

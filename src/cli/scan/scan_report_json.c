@@ -79,28 +79,14 @@ static void places(struct json *j, const struct stats_files *s) {
     json_array_end(j);
 }
 
-/* The heaviest row in one sentence. */
-static void verdict(struct json *j, const struct scan_report *report, double seconds) {
-    const struct scan_table *t = report->table;
+static void verdict(struct json *j, const struct scan_report *report) {
     struct prose p = {.used = 0};
-    char text[ENDPOINT_ROOM + NAME_ROOM];
-    const struct scan_row *first = NULL;
-    for (size_t i = 0; i < t->count && !first; i++)
-        first = t->rows[i].one_way ? NULL : &t->rows[i];
-    if (first) {
-        scan_process_text(&first->process, first->uid, text, sizeof(text));
-        prose_add(&p, "%s stalls %.1f times a second", text, first->stalls.count / seconds);
-        prose_add(&p, ", %s each time.",
-                  time_text((uint64_t)(first->stalls.lost_ns / first->stalls.count), false, text));
-    } else {
-        prose_add(&p, "No stall was seen.");
-    }
+    scan_sentence(&p, report, false);
     json_object(j, "verdict");
-    json_string(j, "sentence", p.text);
+    verdict_json(j, report->verdict, p.text);
     json_array(j, "notes");
-    if (!first)
-        json_string(j, NULL,
-                    "A stall is seen at its sender only: where the sender is elsewhere, scan there.");
+    if (scan_note(report))
+        json_string(j, NULL, scan_note(report));
     json_array_end(j);
     json_object_end(j);
 }
@@ -122,7 +108,7 @@ void scan_report_json(FILE *out, const struct scan_report *report) {
     double seconds = (double)(r->ended_ns - r->began_ns) / 1e9;
     struct json j = json_begin(out);
     json_document(&j, "scan");
-    verdict(&j, report, seconds);
+    verdict(&j, report);
     words(&j, report);
     json_string(&j, "scope", report->scope);
     json_string(&j, "source", scan_kind_name(r->kind));

@@ -71,11 +71,47 @@ void scan_report_head(struct prose *p, const struct scan_report *report, bool as
                   r->lost);
 }
 
+static void stalls(struct prose *p, const struct scan_report *report, bool ascii) {
+    const struct scan_estimate *all = &report->table->all;
+    const struct scan_row *worst = &report->table->rows[0];
+    uint64_t n = report->verdict->stalls;
+    char number[NAME_ROOM], each[NAME_ROOM], lost[NAME_ROOM], whole[NAME_ROOM];
+    char who[ENDPOINT_ROOM + NAME_ROOM], address[ENDPOINT_ROOM];
+    prose_add(p, "%s%s stall%s of %s cost %s in %s", report->result->kind == SCAN_EXACT ? "" : "About ",
+              count_text(n, number), n == 1 ? "" : "s",
+              time_text((uint64_t)(all->lost_ns / all->count), ascii, each),
+              time_text((uint64_t)all->lost_ns, ascii, lost),
+              time_text(report->result->ended_ns - report->result->began_ns, ascii, whole));
+    prose_add(p, ", %s of it %s %s %s", report->table->count - report->table->one_way > 1 ? "most" : "all",
+              scan_process_text(&worst->process, worst->uid, who, sizeof(who)), worst->listens ? "at" : "to",
+              address_text(&worst->endpoint, address));
+}
+
+void scan_sentence(struct prose *p, const struct scan_report *report, bool ascii) {
+    if (report->verdict->stalls)
+        stalls(p, report, ascii);
+    verdict_words(p, report->verdict, report->verdict->exchanges ? "" : " on connections that lasted");
+    prose_add(p, ".");
+}
+
+const char *scan_note(const struct scan_report *report) {
+    return report->verdict->stalls
+               ? NULL
+               : "A stall is seen at its sender only: where the sender is elsewhere, scan there.";
+}
+
 static void head(FILE *out, const struct scan_report *report, bool ascii) {
     struct prose p = {.used = 0};
     scan_report_head(&p, report, ascii);
     prose_print(out, &p, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
     fputc('\n', out);
+    p.used = 0;
+    scan_sentence(&p, report, ascii);
+    fputs(colour(out, BOLD), out);
+    prose_print(out, &p, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
+    fputs(colour(out, PLAIN), out);
+    if (scan_note(report))
+        print_wrapped(out, scan_note(report), 0, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
 }
 
 /* The columns that a terminal has no room for are left out, the least important first.  A pipe gets all. */
@@ -170,12 +206,10 @@ void scan_report_text(FILE *out, const struct scan_report *report) {
     bool ascii = !speaks_utf8();
     size_t stalling = t->count - t->one_way;
     head(out, report, ascii);
-    if (stalling == 0)
-        fputs("No stall was seen.\n"
-              "A stall is seen at its sender only: where the sender is elsewhere, scan there.\n",
-              out);
-    else
+    if (stalling) {
+        fputc('\n', out);
         table(out, report, false, ascii);
+    }
     if (t->one_way) {
         fputs("\nStreams of small writes without an answer, which Nagle's algorithm buffers on "
               "purpose:\n\n",

@@ -7,7 +7,13 @@
 #include "choose.h"
 #include "scan_report.h"
 
-enum { SLICE_MS = 1000, SOON_MS = 200, DESCRIPTORS_FIRST = 5000 };
+enum {
+    SLICE_MS = 1000,
+    SOON_MS = 200,
+    DESCRIPTORS_FIRST = 5000,
+    TRAFFIC_SHARE = 100, /* exchanges are counted after a slice where that takes a hundredth of it */
+    SHORTEST_STALL_NS = 40000000,
+};
 
 static volatile sig_atomic_t stop;
 
@@ -25,7 +31,27 @@ void survey_catch_signals(void) {
 bool survey_begin(struct survey *s, char error[SCAN_ERROR]) {
     s->options.places_of = s->filter.pid;
     s->state = scan_source_begin(s->source_wanted, &s->options, &s->source, s->not_exact, error);
+    if (s->state)
+        scan_traffic_begin(&s->traffic, &s->filter, s->options.port, s->options.namespace_of);
     return s->state != NULL;
+}
+
+/* Three stalls would have been met: each list of sockets meets one that lasts as long as the shortest delayed
+ * acknowledgement by its share of the time between two lists. */
+static uint64_t enough(const struct scan_result *r) {
+    uint64_t needed = VERDICT_LEAST * r->dump_every_ns / SHORTEST_STALL_NS + 1;
+    return r->kind == SCAN_SAMPLED && needed > VERDICT_LEAST ? needed : VERDICT_LEAST;
+}
+
+static void judge(struct survey *s) {
+    const struct scan_traffic *t = &s->traffic;
+    double stalls = s->table.all.count;
+    s->verdict = (struct verdict){.stalls = stalls > 0 && stalls < 1 ? 1 : (uint64_t)(stalls + 0.5),
+                                  .exchanges = t->exchanges,
+                                  .firsts = t->firsts,
+                                  .least = enough(&s->result),
+                                  .estimated = true};
+    verdict_because(&s->verdict, "%s", t->because);
 }
 
 static bool is_over(const struct survey *s, uint64_t end) {
@@ -45,11 +71,15 @@ int survey_look(struct survey *s, double seconds, int (*show)(struct survey *s))
         if (failed || (failed = s->source->collect(s->state, &s->result)))
             return failed;
         bool last = is_over(s, end);
+        if (last || s->traffic.cost_ns < slice * 1000000 / TRAFFIC_SHARE)
+            scan_traffic_look(&s->traffic);
         size_t most =
             last ? SIZE_MAX : DESCRIPTORS_FIRST + (size_t)((scan_now() - begin) / 1000000);
         failed = scan_table_learn(&s->table, &s->result, most);
-        if (!failed && (last || show))
+        if (!failed && (last || show)) {
             failed = scan_table_make(&s->table, &s->result, &s->filter);
+            judge(s);
+        }
         if (!failed && show && !last)
             failed = show(s);
         if (failed)
@@ -67,6 +97,7 @@ static struct scan_report told_of(struct survey *s) {
                                 .table = &s->table,
                                 .places = s->places,
                                 .not_exact = s->not_exact[0] ? s->not_exact : NULL,
+                                .verdict = &s->verdict,
                                 .scope = s->scope};
 }
 
@@ -81,6 +112,7 @@ void survey_report(FILE *out, struct survey *s, bool json) {
 void survey_end(struct survey *s) {
     scan_result_free(&s->result);
     scan_table_end(&s->table);
+    scan_traffic_end(&s->traffic);
     if (s->state)
         s->source->end(s->state);
 }

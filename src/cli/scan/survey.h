@@ -10,6 +10,8 @@
 
 #include "scan_table.h"
 #include "source.h"
+#include "traffic.h"
+#include "verdict.h"
 
 struct survey {
     struct scan_options options;
@@ -24,6 +26,8 @@ struct survey {
     struct scan_table table;
     struct scan_result result;
     const struct stats_files *places;
+    struct scan_traffic traffic;
+    struct verdict verdict; /* after survey_look() */
 };
 
 /* From now on SIGINT and SIGTERM end the survey; a second one ends the command. */

@@ -152,22 +152,6 @@ static void wait_for_it(const struct reader_file *r, double seconds) {
     }
 }
 
-/* The verdict on a running process without statistics, from a scan of its sockets. */
-static void verdict(FILE *out, const struct survey *s) {
-    const struct scan_estimate *all = &s->table.all;
-    char lost[NAME_ROOM], each[NAME_ROOM], watched[NAME_ROOM];
-    uint64_t time = s->result.ended_ns - s->result.began_ns;
-    bool ascii = !speaks_utf8();
-    if (all->count < 0.5)
-        return;
-    fprintf(out,
-            "Process %d lost %s%s in %.0f stalls of %s each, in the %s that it was watched.\n\n",
-            (int)s->filter.pid, s->result.kind == SCAN_EXACT ? "" : "about ",
-            time_text((uint64_t)all->lost_ns, ascii, lost), all->count,
-            time_text((uint64_t)(all->lost_ns / all->count), ascii, each),
-            time_text(time, ascii, watched));
-}
-
 static void print_who(FILE *out, const struct who *who) {
     struct prose p = {.used = 0};
     who_prose(&p, who);
@@ -201,16 +185,15 @@ static int scan_process(const struct options *o, pid_t pid) {
     if (!failed)
         failed = report_begin(o, &file);
     if (!failed) {
-        if (!o->json)
-            verdict(file.out, &s);
         survey_report(file.out, &s, o->json);
         if (who && !o->json)
             print_who(file.out, who);
         failed = report_end(&file, true);
     }
+    int code = failed ? failed : verdict_code(verdict_of(&s.verdict));
     survey_end(&s);
     who_free(who);
-    return failed;
+    return code;
 }
 
 static int observe_process(const struct options *o, int pid) {
@@ -337,7 +320,8 @@ const struct verb verb_observe = {
             "output goes to stderr where a report has standard output. The statistics\n"
             "are kept in memory (/dev/shm or $XDG_RUNTIME_DIR) and removed at the end.\n"
             "Ctrl-C ends the watching of a PID. If it was not started with --stats, its\n"
-            "report is that of unstall scan --pid.\n"
+            "report is that of unstall scan --pid. Exit codes of that: 0 no stall, 1 stalls,\n"
+            "2 it cannot be told, 125 the command failed.\n"
             "The options of unstall run work too, except --how, --conf, --mode and --stats.\n",
     .run = run,
 };

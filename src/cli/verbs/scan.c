@@ -17,8 +17,6 @@
 #include "unit.h"
 #include "verbs.h"
 
-enum { EXIT_STALLS = 1 };
-
 struct scan {
     struct survey survey;
     double seconds; /* 0: until a signal */
@@ -54,7 +52,7 @@ static int report(struct scan *s) {
         return EXIT_OWN;
     if (failed || finish_output() != 0)
         return EXIT_OWN;
-    return v->table.count > v->table.one_way ? EXIT_STALLS : 0;
+    return verdict_code(verdict_of(&v->verdict));
 }
 
 static int take_process(struct scan *s, pid_t pid) {
@@ -175,6 +173,6 @@ const struct verb verb_scan = {
             "  --html FILE       the report as a page (\"-\": standard output)\n"
             "  --verbose LEVEL   0, 1 or 2: 2 shows why the kernel refuses the BPF program\n"
             "\n"
-            "Exit codes: 0 no stall was seen, 1 something stalls, 125 the command failed.\n",
+            "Exit codes: 0 no stall, 1 stalls, 2 it cannot be told, 125 the command failed.\n",
     .run = run,
 };
