@@ -2,7 +2,8 @@
 """One exchange of each arm as a ladder: two life lines, an arrow for each data segment, and the time in which
 bytes are held.  It is drawn from the arm's own records: segments an exchange, the median, the stalls."""
 
-import html
+from pages.document import escape
+from pages.ladder import Hold, Ladder, Party, Step, draw
 
 WIDTH, LEFT, RIGHT, TOP, LINE, TALLEST = 300, 78, 288, 44, 26, 150
 SEGMENTS_MOST = 4
@@ -40,44 +41,30 @@ def in_words(arm, happens):
     return f"{arm.name}: {segments}, the answer after {_time(median)}{why}."
 
 
-def _arrow(at, text, time, right=True):
-    tip, back = (RIGHT, -8) if right else (LEFT, 8)
-    return (f'<path d="M{LEFT} {at:.1f}H{RIGHT}" style="stroke: var(--arm3)"/>'
-            f'<path d="M{tip} {at:.1f}l{back} -4v8z" style="fill: var(--arm3)"/>'
-            f'<text x="{(LEFT + RIGHT) / 2}" y="{at - 4:.1f}" text-anchor="middle">{html.escape(text)}</text>'
-            f'<text x="{LEFT - 10}" y="{at + 4:.1f}" text-anchor="end">{html.escape(time)}</text>')
-
-
-def _steps(happens, longest_ms):
-    """(kind, height in pixels, text, time) of each arrow, and the height at which the answer comes."""
+def _steps(happens, px_per_ms):
+    """The arrows; those of the rest stand just above the answer."""
     count, median, held = happens
     at_once = 1 if held else count
-    steps = [("data", TOP + n * LINE, "data", "0 ms" if n == 0 else "") for n in range(at_once)]
-    end = max(TOP + median / longest_ms * TALLEST, steps[-1][1] + LINE * (count - at_once + 1))
-    steps += [("data", end - LINE * (count - n), "the rest", "") for n in range(at_once, count)]
-    return [*steps, ("answer", end, "answer", _time(median))], end
+    steps = [Step("data", 0, "data", 0, 1, "" if n else "0 ms") for n in range(at_once)]
+    steps += [Step("data", max(0, median - LINE * (count - n) / px_per_ms), "the rest", 0, 1)
+              for n in range(at_once, count)]
+    return [*steps, Step("answer", median, "answer", 1, 0, _time(median))]
 
 
 def ladder(arm, number, fastest_ms, longest_ms):
     """A figure with the ladder of an arm; its times have the scale of the longest arm."""
     happens = what_happens(arm, fastest_ms)
-    caption = html.escape(in_words(arm, happens))
+    caption = escape(in_words(arm, happens))
     if happens is None:
         return f"<figure><figcaption>{caption}</figcaption></figure>"
-    steps, end = _steps(happens, longest_ms)
-    height = end + 22
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {WIDTH} {height:.0f}" '
-             f'aria-labelledby="ladder-{number}-title"><title id="ladder-{number}-title">{caption}</title>',
-             f'<text x="{LEFT}" y="14" text-anchor="middle">program</text>'
-             f'<text x="{RIGHT - 12}" y="14" text-anchor="middle">peer</text>']
-    parts += [f'<path d="M{x} 20V{height - 6:.1f}" style="stroke: var(--ink)"/>' for x in (LEFT, RIGHT)]
-    if happens[2]:
-        until = steps[-2][1] if happens[0] > 1 else end
-        parts.append(f'<rect x="{LEFT - 4}" y="{TOP}" width="8" height="{until - TOP:.1f}" '
-                     f'style="fill: var(--arm4)"/><text x="{LEFT + 12}" y="{(TOP + until) / 2 + 4:.1f}">held'
-                     f'{"" if happens[2] == "proved" else ", probably"}</text>')
-    parts += [_arrow(at, text, time, kind == "data") for kind, at, text, time in steps]
-    return f'<figure>{"".join(parts)}</svg><figcaption>{caption}</figcaption></figure>'
+    steps = _steps(happens, TALLEST / longest_ms)
+    holds = [Hold(0, max(1, len(steps) - 2), "held" if happens[2] == "proved" else "held, probably",
+                  colour="arm4")] if happens[2] else []
+    one = Ladder([Party("program", LEFT), Party("peer", RIGHT, RIGHT - 12)], steps, holds, WIDTH, TOP, LINE,
+                 TALLEST / longest_ms)
+    title = f'<title id="ladder-{number}-title">{caption}</title>'
+    drawn = draw(one, f' xmlns="http://www.w3.org/2000/svg" aria-labelledby="ladder-{number}-title"', title)
+    return f"<figure>{drawn}<figcaption>{caption}</figcaption></figure>"
 
 
 def ladders(analysis):
@@ -88,5 +75,5 @@ def ladders(analysis):
         return ""
     figures = (ladder(arm, number, min(known), max(known)) for number, arm in enumerate(arms))
     return ('<h2>One exchange of each arm</h2>\n<p>Drawn from the medians of the arm. The times have one '
-            'scale, but two arrows have at least a line between them.</p>\n<div class="side">\n' +
+            'scale, but two arrows have at least a line between them.</p>\n<div class="side small">\n' +
             "\n".join(figures) + "\n</div>")

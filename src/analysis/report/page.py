@@ -1,41 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The page: one HTML file that loads nothing else.  It is well-formed as XML, too, so that tests can
-parse it."""
+"""The page of an experiment.  It is well-formed as XML, too, so that tests can parse it."""
 
-import html
 import math
 
+from pages import document
+from pages.document import escape, heading, paragraph, table, verbatim
 from record import machine
 from record.results import place_of
 from report import pictures
 from report.ladders import ladders
-from report.style import STYLE
 from report.text import ENDINGS, commands, number, p_value
-
-
-def escape(text):
-    """Text for an element or an attribute; a question mark for each character that XML cannot have."""
-    return html.escape("".join(c if c in "\t\n" or ord(c) >= 32 and not 0xd800 <= ord(c) <= 0xdfff
-                               and c not in "\ufffe\uffff\x7f" else "?" for c in str(text)))
-
-
-def cell(content):
-    """A cell of a table: a text, or a pair of a number and its interval."""
-    if isinstance(content, tuple):
-        value, interval = map(escape, content)
-        return f"<td>{value} <small>{interval}</small></td>"
-    return f"<td>{escape(content)}</td>"
-
-
-def table(name, head, rows, kind="numbers"):
-    """A table that scrolls in itself where it is wider than the page, also by keyboard."""
-    lines = [f'<div class="wide" role="region" aria-label="{escape(name)}" tabindex="0">',
-             f'<table class="{kind}">',
-             "<thead><tr>", *(f'<th scope="col">{escape(title)}</th>' for title in head), "</tr></thead>",
-             "<tbody>"]
-    for first, *rest in rows:
-        lines.append(f'<tr><th scope="row">{escape(first)}</th>' + "".join(map(cell, rest)) + "</tr>")
-    return "\n".join([*lines, "</tbody>", "</table>", "</div>"])
 
 
 def _with_interval(estimate, scale=1.0):
@@ -90,7 +64,7 @@ def options_table(asked):
 
 def figure(title, picture):
     """A picture with its heading; nothing where there is none."""
-    return f"<h2>{escape(title)}</h2>\n<figure>{picture}</figure>" if picture else ""
+    return f"{heading(title)}\n<figure>{picture}</figure>" if picture else ""
 
 
 def troubles(results):
@@ -109,16 +83,8 @@ def page(results, analysis, verdict):
     ending = ENDINGS.get(results.ending)
     first = verdict.sentences[0] if verdict.sentences else ""
     parts = [
-        "<!DOCTYPE html>",
-        '<html xmlns="http://www.w3.org/1999/xhtml" lang="en" xml:lang="en">',
-        '<head><meta charset="utf-8"/>', f"<title>unstall ab: {escape(first)}</title>",
-        '<meta name="viewport" content="width=device-width, initial-scale=1"/>',
-        '<meta name="color-scheme" content="light dark"/>',
-        '<link rel="icon" href="data:,"/>',  # else a browser asks the server for one
-        f"<style>{STYLE}</style></head>", "<body>", "<main>", "<h1>unstall ab</h1>",
-        f'<p class="verdict">{escape(" ".join(verdict.sentences))}</p>',
-        f"<p>{escape(ending)}</p>" if ending else "",
-        f"<h2>To deploy</h2>\n<pre>{escape(verdict.deploy)}</pre>" if verdict.deploy else "",
+        document.verdict(" ".join(verdict.sentences)), paragraph(ending),
+        heading("To deploy") + verbatim(verdict.deploy) if verdict.deploy else "",
         ladders(analysis),
         figure("Exchange times", pictures.distribution(analysis)),
         figure("Difference", pictures.differences(analysis)),
@@ -126,16 +92,13 @@ def page(results, analysis, verdict):
         figure("Cost", pictures.costs(analysis)),
         figure("Round by round" if results.paired else "Connection by connection",
                pictures.timeline(results, analysis)),
-        "<h2>Arms</h2>", arms_table(analysis),
-        f"<p>Below a number: its {analysis.confidence * 100:g} % interval, by bootstrap over " +
-        ("rounds" if results.paired else "connections") + ".</p>",
-        "<h2>What was run</h2>", f"<pre>{escape(chr(10).join(commands(results)))}</pre>",
-        options_table(results.experiment),
-        "<h2>Where</h2>", "<ul>",
+        heading("Arms"), arms_table(analysis),
+        paragraph(f"Below a number: its {analysis.confidence * 100:g} % interval, by bootstrap over "
+                  f"{'rounds' if results.paired else 'connections'}."),
+        heading("What was run"), verbatim("\n".join(commands(results))), options_table(results.experiment),
+        heading("Where"), "<ul>",
         *(f"<li>{escape(machine.in_words(stratum, facts))}</li>"
           for stratum, facts in results.machines.items()),
-        "</ul>",
-        f"<p>From {escape(results.began)} to {escape(results.ended)}.</p>" if results.began else "",
-        troubles(results), "</main>", "</body>", "</html>",
-    ]
-    return "\n".join(part for part in parts if part) + "\n"
+        "</ul>", paragraph(f"From {results.began} to {results.ended}." if results.began else ""),
+        troubles(results)]
+    return document.page(f"unstall ab: {first}", "unstall ab", parts, script="")

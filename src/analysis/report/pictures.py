@@ -25,7 +25,7 @@ NICE = [1, 2, 2.5, 5, 10]  # the steps between ticks, times a power of ten
 WIDTH = 5.0  # inches: on a telephone the text is 9 pixels high, on a wide page 16
 
 # A colour, a line, a marker and a hatch for each arm.
-STYLES = [(LIGHT["ink"], "-", "o", ""), (LIGHT["arm2"], "--", "s", "//"), (LIGHT["arm3"], "-.", "^", ".."),
+STYLES = [(LIGHT["ink"], "-", "o", ""), (LIGHT["arm2"], "--", "s", "//"), (LIGHT["line"], "-.", "^", ".."),
           (LIGHT["arm4"], ":", "D", "xx"), (LIGHT["arm5"], (0, (5, 1, 1, 1, 1, 1)), "v", "\\\\"),
           (LIGHT["arm6"], (0, (1, 3)), "P", "++")]
 
