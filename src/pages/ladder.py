@@ -59,6 +59,7 @@ class Ladder:
     top: int = 74
     line: int = 30
     px_per_ms: float = PX_PER_MS
+    alone: bool = False    # a file of its own, which needs its size in pixels
 
     def heights(self):
         """The y of each step.  A moment needs no line of its own."""
@@ -105,7 +106,8 @@ def draw(one, begin, inside=""):
     """The element <svg>: `begin` has its attributes beside the measures."""
     y = one.heights()
     bottom = y[-1] + 20
-    parts = [f'<svg{begin} role="img" viewBox="0 0 {one.width} {bottom + 8:.0f}">{inside}']
+    size = f' width="{one.width}" height="{bottom + 8:.0f}"' if one.alone else ""
+    parts = [f'<svg{begin} role="img" viewBox="0 0 {one.width} {bottom + 8:.0f}"{size}>{inside}']
     for party in one.parties:
         name_y = one.top - 26 if party.name_y is None else party.name_y
         parts.append(f'<line x1="{party.x}" y1="{name_y + 6}" x2="{party.x}" y2="{bottom:.1f}"/>' + _text(
