@@ -18,7 +18,7 @@ from harness import (CURING_MODES, CrossingPeer, ServerRun, STALL_MS, judged, pa
 
 EXCHANGES = 30
 REQUEST, ANSWER = 50, 300
-SERVERS = ["exact", "prefixed", "by_byte", "waits", "threads", "forks", "uncorks"]
+SERVERS = ["exact", "prefixed", "by_byte", "waits", "messages", "numbered", "threads", "forks", "uncorks"]
 CLIENTS = ["closes", "late", "within", "subscribes", "fast_open"]
 WELL = ["prefixed", "chat", "pipelines"]
 ONCE = 3  # stalls that a cured connection may have

@@ -61,6 +61,9 @@ ssize_t unstall_sendfile(int fd, int from, off64_t *offset, size_t bytes, uintpt
 ssize_t unstall_sendfile_narrow(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller);
 ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
                        unsigned flags, bool raw, uintptr_t caller);
+/* What a read into a vector has asked for, after it returned `got` to `call`: the kernel has followed it. */
+#define ASKED(iov, count) (got > 0 && call.conn ? exports_vector_bytes(iov, (size_t)(count)) : 0)
+size_t exports_vector_bytes(const struct iovec *iov, size_t count);
 ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw);
 /* After a recvmmsg(2) that returned `got`; returns what the caller gets. */
 int unstall_messages_read(struct call call, struct mmsghdr *messages, int got);

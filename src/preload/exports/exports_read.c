@@ -11,15 +11,12 @@
 
 #include "exports.h"
 
-static size_t iov_bytes(const struct iovec *iov, size_t count) {
+size_t exports_vector_bytes(const struct iovec *iov, size_t count) {
     size_t bytes = 0;
     for (size_t i = 0; i < count; i++)
         bytes += iov[i].iov_len;
     return bytes;
 }
-
-/* After a read that succeeded the vector is readable: the kernel has followed it. */
-#define ASKED(iov, count) (got > 0 && call.conn ? iov_bytes(iov, (size_t)(count)) : 0)
 
 static inline struct call read_begins(int fd, bool dont) {
     return shim_ignores_read(fd) ? (struct call){0} : shim_read_begins(fd, dont);
@@ -91,7 +88,7 @@ ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw) {
                       : REAL(recvmsg)(fd, message, flags);
     if (got >= 0)
         shim_descriptors_arrive(message);
-    return shim_read_ends(call, got, raw ? 0 : ASKED(message->msg_iov, message->msg_iovlen));
+    return shim_read_ends(call, got, ASKED(message->msg_iov, message->msg_iovlen));
 }
 
 EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
@@ -100,11 +97,14 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
 
 int unstall_messages_read(struct call call, struct mmsghdr *messages, int got) {
     ssize_t bytes = got < 0 ? got : 0; /* at the end of the stream the kernel returns empty messages */
+    size_t asked = 0;
     for (int i = 0; i < got; i++) {
-        shim_descriptors_arrive(&messages[i].msg_hdr);
+        const struct msghdr *message = &messages[i].msg_hdr;
+        shim_descriptors_arrive(message);
         bytes += messages[i].msg_len;
+        asked += ASKED(message->msg_iov, message->msg_iovlen);
     }
-    ssize_t result = shim_read_ends(call, bytes, 0);
+    ssize_t result = shim_read_ends(call, bytes, asked);
     return result < 0 ? -1 : got;
 }
 

@@ -186,10 +186,11 @@ static struct socket_call socket_call(long call, const unsigned long *arguments)
 long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
 #define NEXT() REAL(syscall)(n, a, b, c, d, e, f)
 #define OUT(...) &(struct write_request){.fd = (int)a, .raw = true, .caller = caller, __VA_ARGS__}
-#define READ(dont_wait)                                           \
+#define READ(dont_wait, asked)                                    \
     __extension__({                                               \
         struct call call = shim_read_begins((int)a, (dont_wait)); \
-        shim_read_ends(call, NEXT(), 0);                          \
+        ssize_t got = NEXT();                                     \
+        shim_read_ends(call, got, (asked));                       \
     })
     const uintptr_t caller = (uintptr_t)__builtin_return_address(0);
     const void *buffer = (const void *)b;
@@ -234,13 +235,13 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_splice:
         return unstall_splice((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f, true,
                               caller);
-    case SYS_read:
-    case SYS_readv: return READ(false);
+    case SYS_read: return READ(false, (size_t)c);
+    case SYS_readv: return READ(false, ASKED(buffer, c));
 #ifdef SYS_recv
     case SYS_recv:
 #endif
-    case SYS_recvfrom: return READ(d & MSG_DONTWAIT);
-    case SYS_preadv2: return READ(f & RWF_NOWAIT);
+    case SYS_recvfrom: return READ(d & MSG_DONTWAIT, (size_t)c);
+    case SYS_preadv2: return READ(f & RWF_NOWAIT, ASKED(buffer, c));
     case SYS_recvmsg: return unstall_recvmsg((int)a, (struct msghdr *)b, (int)c, true);
 #ifdef SYS_recvmmsg_time64
     case SYS_recvmmsg_time64:

@@ -7,6 +7,8 @@
  *   prefixed  a length of four bytes, then the rest, as most binary protocols
  *   by_byte   a byte a read
  *   waits     as exact, after poll(2)
+ *   messages  as exact, by recvmmsg(2)
+ *   numbered  as exact, by syscall(2) with the number of recvfrom(2), readv(2) and recvmsg(2) in turn
  *   threads   one thread reads, another one answers
  *   forks     as exact, in a child of a fork that has the connection alone
  *   uncorks   as exact, and each answer is two writes between TCP_CORK=1 and TCP_CORK=0
@@ -31,9 +33,27 @@ static bool read_exactly(int fd, char *to, size_t most)
     return true;
 }
 
+static bool read_by_number(int fd, char *request)
+{
+    static int i;
+    struct iovec part = {request, REQUEST};
+    struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
+    long n = i == 0   ? syscall(SYS_recvfrom, fd, request, (long)REQUEST, (long)MSG_WAITALL, NULL, NULL)
+             : i == 1 ? syscall(SYS_readv, fd, &part, 1L)
+                      : syscall(SYS_recvmsg, fd, &header, (long)MSG_WAITALL);
+    i = (i + 1) % 3;
+    return n == REQUEST;
+}
+
 static bool read_request(int fd)
 {
     char request[REQUEST];
+    if (is_how("numbered")) return read_by_number(fd, request);
+    if (is_how("messages")) {
+        struct iovec part = {request, REQUEST};
+        struct mmsghdr header = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
+        return recvmmsg(fd, &header, 1, MSG_WAITALL, NULL) == 1 && header.msg_len == REQUEST;
+    }
     if (is_how("waits")) CHECK(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1) == 1);
     if (is_how("by_byte")) {
         for (int i = 0; i < REQUEST; i++)
