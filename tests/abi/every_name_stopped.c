@@ -7,9 +7,9 @@
  * THREAD is the one that is stopped: `writer` connects and exchanges messages, `window` is the library's own
  * thread, which ends the holds of the writer.  The debugger, another process, makes its instructions step by
  * step, from the library's first one until it is back in the program: in libc and in the kernel's clock, too.
- * Each address is a place, where the thread is stopped once, in as many rounds as that takes: those of SHARE
- * of OF.  It is stopped until every name has been called, and for SECONDS at least.  A name that takes a
- * descriptor gets the connection's.
+ * Each address is a place, and each round, with a new connection, stops the thread at the first place of this
+ * SHARE of OF where it has not been stopped yet.  It is stopped until every name has been called, and for
+ * SECONDS at least.  A name that takes a descriptor gets the connection's.
  *
  * No call takes a second, and the bytes of each write that returned come, in order, once.  A busy machine is
  * late once: a place where a call was late is met up to three times.  Names whose bare definition waits for
@@ -25,6 +25,7 @@
 #include <linux/futex.h>
 #include <mqueue.h>
 #include <semaphore.h>
+#include <stddef.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <spawn.h>
@@ -244,7 +245,7 @@ static void *make_rows(void *seconds)
         for (int at = 0; at < CALLS; at++)
             for (size_t i = 0; i < sizeof again / sizeof *again; i++)
                 if (strcmp(calls[at].name, again[i]) == 0) make_row(at);
-        pause_ms(500);
+        pause_ms(2000);
     }
     return NULL;
 }
@@ -353,7 +354,7 @@ struct range {
     unsigned long begin, end;
 };
 
-enum { MOST_PLACES = 1 << 16, TASKS = 16, ROUNDS_WITHOUT = 5 /* a new place: then none is left */ };
+enum { MOST_PLACES = 1 << 16, TASKS = 16, ROUNDS_WITHOUT = 3 /* a new place: then none is left */ };
 
 static pid_t process, own_tasks[TASKS]; /* the library's, that we trace */
 static int own_count;
@@ -363,6 +364,8 @@ static unsigned long share, of;
 static unsigned long met[MOST_PLACES]; /* a set: by open addressing */
 static int tries_of[MOST_PLACES], rounds_without;
 static bool new_in_round;
+static unsigned long last; /* where the writer was stopped in the round before; 0: nowhere */
+static bool runs_to_last; /* without steps: the processor tells when it is there */
 
 __attribute__((noreturn)) static void give_up(const char *why)
 {
@@ -434,7 +437,7 @@ static void look_at_other_events(void);
 static void stop_at(unsigned long at)
 {
     unsigned long slot = slot_of(at);
-    met[slot] = at;
+    met[slot] = last = at;
     shared->place = library.begin ? at - library.begin : at;
     shared->places++;
     new_in_round = true;
@@ -461,7 +464,8 @@ static void forget_own(pid_t task)
 
 static void go_on(pid_t task, long signal)
 {
-    bool steps = in_round && (steps_window ? is_own(task) : task == (pid_t)shared->writer);
+    bool stepped = steps_window ? is_own(task) : task == (pid_t)shared->writer;
+    bool steps = stepped && in_round && !new_in_round && !runs_to_last;
     trace(steps ? PTRACE_SINGLESTEP : PTRACE_CONT, task, 0, signal);
 }
 
@@ -480,12 +484,22 @@ static void trace_own(void)
     closedir(tasks);
 }
 
+/* The processor stops the writer there; 0: nowhere.  False: it cannot. */
+static bool break_at(unsigned long at)
+{
+    const long number = offsetof(struct user, u_debugreg[0]), control = offsetof(struct user, u_debugreg[7]);
+    pid_t task = (pid_t)shared->writer;
+    if (at && trace(PTRACE_POKEUSER, task, number, (long)at) < 0) return false;
+    return trace(PTRACE_POKEUSER, task, control, at ? 1 : 0) >= 0;
+}
+
 static void round_begins(void)
 {
     if (!program.begin) find_ranges();
     in_round = true;
     within = steps_window;
     new_in_round = false;
+    runs_to_last = !steps_window && last && break_at(last);
     if (!steps_window) return;
     trace_own();
     for (int i = 0; i < own_count; i++) trace(PTRACE_INTERRUPT, own_tasks[i], 0, 0);
@@ -494,7 +508,10 @@ static void round_begins(void)
 static void round_ends(void)
 {
     in_round = false;
-    rounds_without = new_in_round ? 0 : rounds_without + 1;
+    if (runs_to_last) break_at(0); /* it did not pass there */
+    if (!new_in_round) last = 0;
+    rounds_without = new_in_round || runs_to_last ? 0 : rounds_without + 1;
+    runs_to_last = false;
     if (rounds_without == ROUNDS_WITHOUT) word_set(&shared->ended, 1);
 }
 
@@ -515,8 +532,10 @@ static void on_stop(pid_t task, int status)
     if (task == (pid_t)shared->writer && is_breakpoint(task)) {
         if (in_round) round_ends();
         else round_begins();
-    } else if (in_round && !load(&shared->stopped)) {
+    } else if (in_round && !new_in_round) {
         unsigned long at = program_counter(task);
+        if (runs_to_last) break_at(0);
+        runs_to_last = false;
         if (at && is_new(at)) stop_at(at);
     }
     go_on(task, 0);

@@ -23,8 +23,9 @@ HEAD = """<!-- scripts/stopped has made this file. -->
 A debugger stops a thread of a program at an instruction of the library, of libc or of the kernel's clock on
 the library's behalf, and meanwhile another thread calls every exported name, with the connection's descriptor
 where it takes one (tests/abi/every_name_stopped.c). `writer` connects and exchanges messages, `window` is the
-library's own thread. A place is an address; each was met once, and {seconds}. Left out are the names for
-which libc itself waits for each thread (setuid and its like).
+library's own thread. A place is an address, and each was met once, in a connection of its own; {seconds}.
+Left out are the names for which libc itself waits for each thread (setuid and its like), and the places that
+a process passes once, when it begins.
 
 No call may take a second, and all bytes must come in order. The last column is the longest call of all, with
 what the machine took: a place where a call took a second was met again, and failed if that came three times.
@@ -71,8 +72,8 @@ def page(sums, options):
 def main():
     parser = argparse.ArgumentParser(prog="scripts/stopped")
     parser.add_argument("--seconds", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=60)
-    parser.add_argument("--shares", type=int, default=120)
+    parser.add_argument("--jobs", type=int, default=40)
+    parser.add_argument("--shares", type=int, default=100)
     parser.add_argument("--minutes", type=float, default=600)
     parser.add_argument("--mode", action="append")
     options = parser.parse_args()
