@@ -285,13 +285,37 @@ def test_one_supervisor_in_another(folder, unprivileged):
     binary = shutil.copy(own("raw", "-static"), folder)
 
     def one_in_another():
-        done = unprivileged("run", "--how", "seccomp", str(folder / COMMAND.name), "run", binary,
-                            *peer.target, EXCHANGES)
-        assert "another seccomp supervisor has this process already" in done.stderr
+        done = unprivileged("run", "--how", "seccomp", str(folder / COMMAND.name), "run",
+                            "--verbose", "1", binary, *peer.target, EXCHANGES)
+        assert "it runs under the seccomp supervisor of an outer unstall run" in done.stderr
         return done
 
     with AnsweringPeer() as peer:
         assert is_cured(one_in_another)
+
+
+# A filter with a listener, which answers nothing: it notifies of call 1000 only.  Then the program.
+OTHER_SUPERVISOR = """
+import ctypes, os, struct, sys
+code = struct.pack("=HBBIHBBIHBBIHBBI", 0x20, 0, 0, 0, 0x15, 0, 1, 1000,
+                   6, 0, 0, 0x7fc00000, 6, 0, 0, 0x7fff0000)
+room = ctypes.create_string_buffer(code)
+program = struct.pack("=HxxxxxxQ", 4, ctypes.addressof(room))
+libc = ctypes.CDLL(None)
+libc.prctl(38, 1, 0, 0, 0)
+os.set_inheritable(libc.syscall(317, 1, 8, program), True)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+def test_another_user_of_seccomp_is_a_refusal_that_names_attach(folder):
+    """The bug: it ran uncured, with a remark and exit code 0."""
+    binary = shutil.copy(own("raw", "-static"), folder)
+    words = [*PYTHON, OTHER_SUPERVISOR, COMMAND, "run", binary, "127.0.0.1", "1", "1"]
+    done = run(words, bare_env(), check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (125, 1)
+    assert ("another program supervises this process by seccomp already, and the kernel allows one; start it "
+            "without unstall and cure it as root: unstall attach PID") in done.stderr
 
 
 # ---- the supervisor is killed ----------------------------------------------------

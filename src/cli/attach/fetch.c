@@ -9,9 +9,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "process_stat.h"
+
+/* The name of such a command: this and the id of its target, in the 15 characters that the kernel keeps. */
+#define NAME "attach-"
 
 /* A descriptor of the process that was looked at.  No copy of it is kept: the program's close()
  * must end the connection. */
@@ -131,11 +138,13 @@ int attach_fetch_look(struct attach_fetched *f) {
 
 int attach_fetch_begin(struct attach_fetched *f, pid_t pid, uint16_t port,
                        char error[ATTACH_ERROR]) {
+    char name[32];
     *f = (struct attach_fetched){.pid = pid, .port = port};
     f->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     int failed = f->pidfd < 0 ? -errno : attach_fetch_look(f);
+    snprintf(name, sizeof(name), NAME "%d", (int)pid);
     if (!failed)
-        return 0;
+        return prctl(PR_SET_NAME, name);
     attach_fetch_end(f);
     if (failed == -ESRCH)
         snprintf(error, ATTACH_ERROR, "%d: no such process; give the id of a running one",
@@ -147,6 +156,43 @@ int attach_fetch_begin(struct attach_fetched *f, pid_t pid, uint16_t port,
                  strerror(-failed));
     return failed;
 }
+
+/* ---- who does it --------------------------------------------------------------------- */
+
+static uid_t owner_of(pid_t pid) {
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    return stat(path, &st) == 0 ? st.st_uid : (uid_t)-1;
+}
+
+/* Anybody may have such a name, but only root and the user of the target may take its sockets. */
+static bool is_fetching(pid_t pid, struct attach_fetching *f) {
+    struct process_stat s;
+    if (!pid || !process_stat(pid, &s) || strncmp(s.name, NAME, sizeof(NAME) - 1) != 0)
+        return false;
+    *f = (struct attach_fetching){pid, process_of_folder(s.name + sizeof(NAME) - 1), s.start};
+    uid_t user = owner_of(pid);
+    return f->target && (user == 0 || user == owner_of(f->target));
+}
+
+size_t attach_fetchings(struct attach_fetching **list) {
+    struct attach_fetching f, *more;
+    DIR *proc = opendir("/proc");
+    size_t count = 0;
+    *list = NULL;
+    for (const struct dirent *e; proc && (e = readdir(proc));)
+        if (is_fetching(process_of_folder(e->d_name), &f) &&
+            (more = reallocarray(*list, count + 1, sizeof(*more))) != NULL) {
+            *list = more;
+            more[count++] = f;
+        }
+    if (proc)
+        closedir(proc);
+    return count;
+}
+
+/* ---- the end ------------------------------------------------------------------------- */
 
 static void restore(const struct attach_fetched *f, const struct attach_taken *t) {
     char path[64];

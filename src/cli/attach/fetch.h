@@ -23,6 +23,15 @@ int attach_fetch_begin(struct attach_fetched *f, pid_t pid, uint16_t port,
 /* Cures the connections that are new since the last look.  0 or -errno; -ESRCH: the process has ended. */
 int attach_fetch_look(struct attach_fetched *f);
 
+/* A command that cures a process this way, found by its name, which every user may read. */
+struct attach_fetching {
+    pid_t command, target;
+    uint64_t start; /* of the command, as in process_stat.h */
+};
+
+/* All of them; free(*list). */
+size_t attach_fetchings(struct attach_fetching **list);
+
 /* Restores TCP_NODELAY on the connections that are still open. */
 void attach_fetch_end(struct attach_fetched *f);
 

@@ -11,6 +11,7 @@
 
 #include "cgroup.h"
 #include "owners.h"
+#include "process_stat.h"
 
 enum { ROOT_ID = 1, TEXT = 4096 };
 
@@ -31,17 +32,12 @@ __attribute__((format(printf, 3, 4))) static int refuse(char error[ATTACH_ERROR]
 }
 
 uint64_t attach_start_of(pid_t pid) {
-    enum { FIELD = 22, BEHIND_NAME = 2 };
-    char path[64], line[1024] = "";
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return 0;
-    const char *at = fgets(line, sizeof(line), f) ? strrchr(line, ')') : NULL;
-    fclose(f);
-    for (int field = BEHIND_NAME; at && field < FIELD; field++)
-        at = strchr(at + 1, ' ');
-    return at ? strtoull(at, NULL, 10) : 0;
+    struct process_stat s;
+    return process_stat(pid, &s) ? s.start : 0;
+}
+
+const char *attach_mode_name(const struct attach_config *c) {
+    return c->experiment.arms ? "of an experiment" : c->mode == ATTACH_PROOF ? "proof" : "always";
 }
 
 /* Where cgroup v2 is mounted, on a hybrid host too. */

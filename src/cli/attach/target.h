@@ -45,6 +45,9 @@ bool attach_has_cgroup(const char *folder, uint64_t cgroup);
 /* True if the process is in the cgroup of this folder, or below it. */
 bool attach_is_below(pid_t pid, const char *folder);
 
+/* "always", "proof" or "of an experiment" */
+const char *attach_mode_name(const struct attach_config *c);
+
 /* The start time of a process, in clock ticks after boot; 0: there is no such process. */
 uint64_t attach_start_of(pid_t pid);
 

@@ -18,9 +18,14 @@ __attribute__((format(printf, 3, 4))) static void add(char list[ADVICE_MOST][ADV
 #define REMARK(...) add(d->remarks, &d->remark_count, __VA_ARGS__)
 #define ADVISE(...) add(d->advice, &d->advice_count, __VA_ARGS__)
 
+bool diagnosis_cured(const struct diagnosis *d) {
+    return d->attached[0] || d->fetcher || d->guard;
+}
+
 const char *diagnosis_verdict(const struct diagnosis *d) {
-    if (d->live && d->attached[0] && !d->process.library[0])
-        return "unstall attach cures it already";
+    if (diagnosis_cured(d) && !d->process.library[0])
+        return d->guard ? "the supervisor of unstall run cures it already"
+                        : "unstall attach cures it already";
     if (d->live && d->process.library[0])
         return d->works ? "the library is loaded" : "the library is loaded, and does nothing";
     if (d->live)
@@ -38,10 +43,18 @@ static void remarks_of_process(struct diagnosis *d) {
                "(AT_SECURE): ld.so then ignores LD_PRELOAD, and the library ignores its variables");
     if (d->attached[0])
         REMARK("attached as %s: its connections are cured without the library", d->attached);
+    if (d->fetcher)
+        REMARK("attached without privilege: unstall attach (process %d) sets TCP_NODELAY on its connections, "
+               "on new ones within a second",
+               (int)d->fetcher);
+    if (d->guard)
+        REMARK("under the seccomp supervisor of unstall run (process %d): its new connections have "
+               "TCP_NODELAY",
+               (int)d->guard);
     if (d->attached_port[0])
         REMARK("its connections with port %u at one end are cured; undo it: unstall detach %s", d->port,
                d->attached_port);
-    if (p->preload_asked && !p->library[0] && !p->secure && d->file.linker[0])
+    if (p->preload_asked && !p->library[0] && !p->secure && d->file.linker[0] && !d->guard)
         REMARK("LD_PRELOAD named libunstall.so at its start, but the library is not loaded: ld.so "
                "wrote the reason to its stderr%s",
                p->other_files ? "; the file must exist inside its container" : "");
@@ -54,7 +67,7 @@ static void remarks_of_process(struct diagnosis *d) {
     if (p->library_replaced)
         REMARK("its libunstall.so has been replaced since its start; it uses the old one until it "
                "is restarted");
-    if (p->seccomp == 2)
+    if (p->seccomp == 2 && !d->guard)
         REMARK("a seccomp filter is in force: one from the start (of a container, of a service) "
                "does not matter; after one that the program installs itself, the library makes no "
                "calls of its own");
@@ -109,10 +122,15 @@ static void advise_loaded(struct diagnosis *d) {
     }
 }
 
-static void advise_attached(struct diagnosis *d) {
+static void advise_cured(struct diagnosis *d) {
     ADVISE("see whether it still stalls: unstall observe %d", (int)d->process.pid);
-    ADVISE("since when, and how many connections are cured: unstall attach --list");
-    ADVISE("undo it: unstall detach %s", d->attached);
+    ADVISE("since when, and what else is cured here: unstall status");
+    if (d->attached[0])
+        ADVISE("undo it: unstall detach %s", d->attached);
+    else if (d->fetcher)
+        ADVISE("undo it: Ctrl-C in that unstall attach, or kill %d", (int)d->fetcher);
+    else
+        ADVISE("undo it: start it again without unstall run");
 }
 
 static void advise_program(struct diagnosis *d) {
@@ -205,8 +223,8 @@ void diagnosis_advise(struct diagnosis *d) {
     for (unsigned i = 0; i < d->obstacles.count; i++)
         if (d->obstacles.list[i].remark)
             REMARK("%s: %s", d->obstacles.list[i].reason, d->obstacles.list[i].instead);
-    if (d->attached[0] && !d->process.library[0])
-        advise_attached(d);
+    if (diagnosis_cured(d) && !d->process.library[0])
+        advise_cured(d);
     else if (!d->works)
         advise_otherwise(d);
     else if (!d->live)

@@ -28,6 +28,8 @@ struct diagnosis {
     char attached[64];         /* the name of the attachment that cures it (`unstall attach --list`), or "" */
     char attached_port[64];    /* the same of one to a port that a socket of it has at one end, or "" */
     unsigned port;
+    pid_t fetcher;          /* the command that attaches to it by pidfd_getfd(2), or 0 */
+    pid_t guard;            /* the process that keeps the supervisor of `unstall run` above it, or 0 */
     char mode[32];          /* in force now; "" if it is not known */
     struct tcp_socket *sockets;
     size_t socket_count;
@@ -36,6 +38,9 @@ struct diagnosis {
     char remarks[ADVICE_MOST][ADVICE_ROOM];
     char advice[ADVICE_MOST][ADVICE_ROOM]; /* next steps, one each */
 };
+
+/* True if something of unstall cures it that is not the library. */
+bool diagnosis_cured(const struct diagnosis *d);
 
 /* Sets remarks and advice by the other members. */
 void diagnosis_advise(struct diagnosis *d);

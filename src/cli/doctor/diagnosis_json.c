@@ -74,6 +74,8 @@ static void process(struct json *j, const struct diagnosis *d) {
     json_bool(j, "library_replaced", p->library_replaced);
     json_string(j, "mode", or_null(d->mode));
     json_string(j, "attached", or_null(d->attached));
+    json_bool(j, "attached_unprivileged", d->fetcher != 0);
+    json_bool(j, "supervised", d->guard != 0);
     json_string(j, "stats_file", or_null(d->stats_file));
     json_string(j, "service", or_null(p->unit));
     json_unsigned(j, "user", p->user);

@@ -80,9 +80,9 @@ void diagnosis_text(FILE *out, const struct diagnosis *d) {
     print_safe(out, d->target);
     if (d->live)
         fprintf(out, " (%s)", base_text(d->process.program, name, sizeof(name)));
-    fprintf(out, ": %s%s%s\n", colour(out, d->works || d->attached[0] ? GREEN : RED), diagnosis_verdict(d),
-            colour(out, PLAIN));
-    for (unsigned i = 0; i < d->obstacles.count && !d->attached[0]; i++)
+    fprintf(out, ": %s%s%s\n", colour(out, d->works || diagnosis_cured(d) ? GREEN : RED),
+            diagnosis_verdict(d), colour(out, PLAIN));
+    for (unsigned i = 0; i < d->obstacles.count && !diagnosis_cured(d); i++)
         if (!d->obstacles.list[i].remark)
             folded(out, "because", d->obstacles.list[i].reason);
     kind_of_file(out, d);

@@ -169,18 +169,24 @@ bool process_sees(pid_t pid, const char *path) {
     return access(name, F_OK) == 0;
 }
 
-int process_facts(pid_t pid, struct process_facts *f) {
-    char name[NAME];
+int process_library(pid_t pid, struct process_facts *f) {
     memset(f, 0, sizeof(*f));
     f->pid = pid;
     int error = read_maps(f);
+    if (!error)
+        read_environment(f);
+    return error;
+}
+
+int process_facts(pid_t pid, struct process_facts *f) {
+    char name[NAME];
+    int error = process_library(pid, f);
     if (error)
         return error;
     snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
     ssize_t n = readlink(name, f->program, sizeof(f->program) - 1);
     if (n < 0)
         return errno == ENOENT ? -ENOEXEC : -errno;
-    read_environment(f);
     read_auxiliary(f);
     read_status(f);
     read_unit(f);

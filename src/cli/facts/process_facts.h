@@ -33,6 +33,9 @@ struct process_facts {
  * program (a kernel thread, a zombie). */
 int process_facts(pid_t pid, struct process_facts *f);
 
+/* Of these facts only the id, the library and what it was started with.  -EACCES for a kernel thread too. */
+int process_library(pid_t pid, struct process_facts *f);
+
 /* Appends the command line of a running process, a space before each word.  False, and nothing is appended:
  * it cannot be read, is too long, or the process has made a title of it, as nginx and Redis do. */
 bool process_command(struct prose *p, pid_t pid);

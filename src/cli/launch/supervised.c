@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "array.h"
 #include "errors.h"
+#include "guards.h"
 #include "supervise.h"
 
 /* True if the supervisor cures a program in spite of this obstacle to a preload.
@@ -85,6 +87,10 @@ static int refuse(const struct launch *l, int error) {
     if (error == -ENOSYS)
         return complain("%s: %s; the seccomp supervisor needs Linux %d.%d", program, why(l),
                         SUPERVISE_LEAST_MAJOR, SUPERVISE_LEAST_MINOR);
+    if (error == -EBUSY)
+        return complain("%s: %s; another program supervises this process by seccomp already, and the kernel "
+                        "allows one; " AS_IT_RUNS,
+                        program, why(l));
     if (error == -EACCES)
         return complain(
             "%s: %s; the seccomp supervisor needs no_new_privs here, by which it would lose "
@@ -95,13 +101,21 @@ static int refuse(const struct launch *l, int error) {
                     strerror(-error));
 }
 
+static bool is_under_ours(void) {
+    struct guard *guards;
+    size_t count = guards_find(&guards);
+    pid_t guard = guard_of(getpid(), guards, count);
+    free(guards);
+    return guard != 0;
+}
+
 int supervised_begin(const struct launch *l) {
     bool no_new_privs;
     int error = supervise_begin(l->gains_rights && !l->force, &no_new_privs);
-    if (error == -EBUSY) {
-        remark("%s: another seccomp supervisor has this process already; if it is not that of an "
-               "outer unstall run, connections stay uncured (as root, unstall attach PID cures them)",
-               l->argv[0]);
+    if (error == -EBUSY && is_under_ours()) {
+        if (is_verbose())
+            remark("%s: %s; it runs under the seccomp supervisor of an outer unstall run", l->argv[0],
+                   why(l));
         return 0;
     }
     if (error) {

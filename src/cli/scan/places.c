@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "process_stat.h"
 #include "symbols.h"
 
 enum { CONNECTIONS = 64 };
@@ -76,32 +76,9 @@ static void read_modules(struct reader_file *r, pid_t pid) {
         fclose(maps);
 }
 
-static int64_t now_ns(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-/* When the process began, on the clock of files: field 22 of /proc/PID/stat, in ticks since the machine's
- * start (proc_pid_stat(5)). */
-static uint64_t began_ns(pid_t pid) {
-    char name[64], line[1024] = "";
-    snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
-    FILE *stat = fopen(name, "re");
-    const char *at = stat && fgets(line, sizeof(line), stat) ? strrchr(line, ')') : NULL;
-    if (stat)
-        fclose(stat);
-    for (int field = 2; at && field < 22; field++)
-        at = strchr(at + 1, ' ');
-    if (!at)
-        return 0;
-    double seconds = strtod(at, NULL) / (double)sysconf(_SC_CLK_TCK);
-    int64_t boot = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_BOOTTIME);
-    return (uint64_t)(boot + (int64_t)(seconds * 1e9));
-}
-
 static struct reader_file *look_at(pid_t pid) {
     char name[64];
+    struct process_stat stat;
     struct reader_file *r = calloc(1, sizeof(*r));
     if (!r)
         return NULL;
@@ -112,7 +89,7 @@ static struct reader_file *look_at(pid_t pid) {
         return NULL;
     }
     r->header.pid = (uint32_t)pid;
-    r->header.started_ns = began_ns(pid);
+    r->header.started_ns = process_stat(pid, &stat) ? process_began_ns(stat.start) : 0;
     r->life = LIFE_RUNS;
 #ifdef __aarch64__
     r->header.machine = EM_AARCH64;

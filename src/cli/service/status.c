@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * unstall status: the units that have the drop-in, and the statistics of their processes.
+ * unstall status: the units that have the drop-in, the statistics of their processes, and what else is cured.
  */
 #include <errno.h>
 #include <limits.h>
@@ -11,11 +11,8 @@
 #include "cgroup_pids.h"
 #include "errors.h"
 #include "process_facts.h"
-#include "report_facts.h"
 #include "service.h"
 #include "status_parts.h"
-#include "stats_names.h"
-#include "terminal.h"
 
 enum { EXIT_WITHOUT = 1 };
 
@@ -32,23 +29,6 @@ static void take_pids(const char *group) {
             cgroup_pids(path, &pids);
 }
 
-static void take_file(struct status_processes *p, pid_t pid) {
-    char path[PATH_MAX];
-    struct reader_error ignored;
-    struct reader_file *file = NULL, **list;
-    if (reader_find(pid, path, sizeof(path), &ignored) == 0)
-        file = reader_read(path, READ_ROWS | READ_CONNECTIONS, &ignored);
-    list =
-        file ? reallocarray(p->files.list, p->files.count + 1, sizeof(struct reader_file *)) : NULL;
-    if (!list) {
-        reader_free(file);
-        return;
-    }
-    p->files.list = list;
-    p->files.list[p->files.count++] = file;
-    snprintf(p->mode, sizeof(p->mode), "%s", mode_name(file->header.mode));
-}
-
 static void look_at(struct status_processes *p) {
     for (size_t i = 0; i < pids.count; i++) {
         struct process_facts facts;
@@ -61,14 +41,8 @@ static void look_at(struct status_processes *p) {
         else if (facts.library[0])
             p->with++;
         if (!error && facts.library[0])
-            take_file(p, pids.list[i]);
+            status_take_file(p, pids.list[i]);
     }
-}
-
-static void free_processes(struct status_processes *p) {
-    for (size_t i = 0; i < p->files.count; i++)
-        reader_free(p->files.list[i]);
-    free(p->files.list);
 }
 
 /* ---- units ------------------------------------------------------------ */
@@ -77,46 +51,45 @@ static void free_processes(struct status_processes *p) {
 struct status {
     const struct manager *m;
     const struct status_form *form;
+    pid_t *seen; /* processes of the units */
+    size_t seen_count;
 };
 
-/* The verdict on the processes that have statistics; NULL: none has. */
-static const struct report_verdict *judge(const struct status_processes *p) {
-    static struct report_verdict v;
-    size_t count = 0;
-    struct reader_row *rows = p->files.count ? stats_files_merge(&p->files, &count) : NULL;
-    if (!rows)
-        return NULL;
-    report_verdict_find(&v, &p->files, rows, count, !speaks_utf8());
-    v.row = NULL;
-    free(rows);
-    return &v;
+static void remember(struct status *s) {
+    pid_t *more = reallocarray(s->seen, s->seen_count + pids.count + 1, sizeof(*more));
+    if (!more)
+        return;
+    s->seen = more;
+    memcpy(more + s->seen_count, pids.list, pids.count * sizeof(*more));
+    s->seen_count += pids.count;
 }
 
 /* One running or loaded unit.  False: a process is without the library or may not be inspected, its cure is
  * off, or the unit has failed. */
-static bool tell_unit(const struct status *s, const char *name, bool instance) {
+static bool tell_unit(struct status *s, const char *name, bool instance) {
     struct unit u = {.manager = *s->m};
     struct status_processes p = {0};
     if (!properties_read(s->m, name, &u.p))
         return true;
     pids.count = 0;
     take_pids(property(&u.p, "ControlGroup"));
+    remember(s);
     look_at(&p);
     struct status_running r = {.name = name,
                                .instance = instance,
                                .state = property(&u.p, "ActiveState"),
                                .since = property(&u.p, "ActiveEnterTimestamp"),
                                .processes = &p,
-                               .verdict = judge(&p)};
+                               .verdict = status_judge(&p)};
     s->form->running(&r);
     bool all = p.with == p.count && strcmp(p.mode, "off") != 0 && strcmp(r.state, "failed") != 0;
-    free_processes(&p);
+    status_free_files(&p);
     properties_free(&u.p);
     return all;
 }
 
 /* All running instances of a template. */
-static bool tell_instances(const struct status *s, const char *template) {
+static bool tell_instances(struct status *s, const char *template) {
     char name[UNIT_ROOM], *running = service_running(s->m, template);
     bool all = true;
     const char *units = running;
@@ -126,7 +99,7 @@ static bool tell_instances(const struct status *s, const char *template) {
     return all;
 }
 
-static bool tell_running(const struct status *s, const char *name) {
+static bool tell_running(struct status *s, const char *name) {
     bool all = true;
     if (!manager_runs(s->m))
         s->form->unknown();
@@ -150,7 +123,7 @@ static struct status_dropin dropin_facts(const struct dropin *d) {
     return facts;
 }
 
-static bool tell_enabled(const struct status *s, const struct dropin *d) {
+static bool tell_enabled(struct status *s, const struct dropin *d) {
     struct status_dropin facts = dropin_facts(d);
     s->form->unit(d->unit, &facts, s->m);
     return tell_running(s, d->unit);
@@ -185,13 +158,13 @@ static int find_name(const struct manager *m, const char *word, char name[UNIT_R
     return failed;
 }
 
-static int finish(const struct status *s, size_t units, const struct status_attached *a, bool all) {
-    s->form->end(units, a);
+static int finish(const struct status *s, size_t units, const struct status_beyond *b, bool all) {
+    s->form->end(units, b);
     int failed = finish_output();
     return failed ? failed : all ? 0 : EXIT_WITHOUT;
 }
 
-static int status_of(const struct status *s, char (*base)[PATH_MAX], unsigned bases,
+static int status_of(struct status *s, char (*base)[PATH_MAX], unsigned bases,
                      const char *word) {
     struct dropin d;
     struct status_dropin facts = {0};
@@ -229,11 +202,11 @@ int service_status(const struct manager *m, const char *unit, bool json) {
         total += count;
         free(list);
     }
-    char why[ATTACH_ERROR] = "";
-    struct status_attached a = {.list = NULL};
-    int failed = m->user ? 0 : attach_list(&a.list, &a.count, why);
-    a.unknown = failed && failed != -ENOSYS ? why : NULL; /* a build without BPF attaches nothing */
-    int code = finish(&s, total, m->user ? NULL : &a, all);
-    free(a.list);
+    struct status_beyond b = {.groups = NULL};
+    if (!m->user)
+        beyond_find(&b, s.seen, s.seen_count);
+    int code = finish(&s, total, m->user ? NULL : &b, all);
+    beyond_free(&b);
+    free(s.seen);
     return code;
 }

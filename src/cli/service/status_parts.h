@@ -11,6 +11,7 @@
 
 #include "attach.h"
 #include "dropin.h"
+#include "fetch.h"
 #include "stats_files.h"
 #include "unit.h"
 #include "report_verdict.h"
@@ -38,12 +39,44 @@ struct status_running {
     const struct report_verdict *verdict; /* NULL: no statistics */
 };
 
-/* What is cured without a drop-in, by `unstall attach` or in a cgroup of `unstall run`. */
-struct status_attached {
-    struct attach_state *list;
-    size_t count;
-    const char *unknown; /* the reason why they are not known; NULL: they are */
+/* Processes beyond these units: of one program and in one mode, with the library; or of one `unstall run`
+ * under the supervisor. */
+struct status_group {
+    pid_t guard;      /* the session of its guard; 0: they have the library */
+    char program[64]; /* of the oldest process; "" if none may be inspected */
+    uint64_t start;   /* of the oldest, as in process_stat.h */
+    pid_t *pids;
+    struct status_processes processes;
 };
+
+/* What is cured without a drop-in. */
+struct status_beyond {
+    struct status_group *groups;
+    size_t group_count;
+    size_t unknown_processes; /* they may not be inspected */
+    struct attach_state *attached;
+    size_t attached_count;
+    const char *unknown; /* the reason why what is attached is not known; NULL: it is */
+    struct attach_fetching *fetching;
+    size_t fetching_count;
+};
+
+void beyond_find(struct status_beyond *b, const pid_t *of_units, size_t count);
+void beyond_free(struct status_beyond *b);
+
+/* The statistics file of a process, if it has one. */
+void status_take_file(struct status_processes *p, pid_t pid);
+void status_free_files(struct status_processes *p);
+
+/* The sums of the statistics.  False: there are none. */
+struct status_sums {
+    uint64_t exchanges, stalls;
+    bool looked; /* for stalls */
+};
+bool status_sums(const struct stats_files *files, struct status_sums *sums);
+
+/* The verdict on the processes that have statistics; NULL: none has.  Valid until the next call. */
+const struct report_verdict *status_judge(const struct status_processes *p);
 
 /* Called in this order for each unit: unit, then running for each that systemd knows (or unknown, if
  * systemd does not run), then unit_end.  The last one gets NULL where a unit was asked for. */
@@ -53,7 +86,7 @@ struct status_form {
     void (*unknown)(void);
     void (*running)(const struct status_running *r);
     void (*unit_end)(void);
-    void (*end)(size_t units, const struct status_attached *a);
+    void (*end)(size_t units, const struct status_beyond *b);
 };
 
 extern const struct status_form status_as_text, status_as_json;

@@ -20,6 +20,7 @@
 
 #include "apart.h"
 #include "filter.h"
+#include "guards.h"
 #include "worker.h"
 
 #ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS /* Linux 6.6 */
@@ -79,7 +80,7 @@ static _Noreturn void supervise(int channel) {
     }
     if (send(channel, &own, sizeof(own), MSG_NOSIGNAL) != sizeof(own))
         _exit(1);
-    apart_let_go(listener, "unstall-guard");
+    apart_let_go(listener, GUARD_NAME);
     /* the caller sleeps while we answer, so the kernel may wake us on the caller's processor */
     ioctl(APART_KEPT, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
     worker_guard(APART_KEPT);
@@ -136,8 +137,10 @@ static int begin(int channel, bool privileges_matter, bool *no_new_privs) {
         return listener;
     bool sent = send_descriptor(channel, listener);
     close(listener);
-    return sent && recv(channel, &supervisor, sizeof(supervisor), 0) == sizeof(supervisor) ? 0
-                                                                                           : -ESRCH;
+    if (!sent || recv(channel, &supervisor, sizeof(supervisor), 0) != sizeof(supervisor))
+        return -ESRCH;
+    guards_tell(supervisor);
+    return 0;
 }
 
 bool supervise_built(void) {

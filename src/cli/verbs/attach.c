@@ -31,8 +31,6 @@ struct request {
     bool list;
 };
 
-static const char *const attach_mode_names[] = {"always", "proof"}; /* by ATTACH_ALWAYS ... */
-
 static volatile sig_atomic_t stop;
 
 static void on_signal(int number) {
@@ -61,10 +59,6 @@ static const char *keeper_of(const struct attach_config *c) {
     return "in the foreground";
 }
 
-static const char *mode_name(const struct attach_config *c) {
-    return c->experiment.arms ? "of an experiment" : attach_mode_names[c->mode];
-}
-
 static const char *target_state(const struct attach_config *c) {
     if (c->pid && attach_start_of(c->pid) != c->pid_start)
         return "; the process has ended";
@@ -81,7 +75,7 @@ static void print_state(const struct attach_state *s) {
         return;
     }
     printf("%-16s  %s, mode %s, since %s, %s cured; %s%s\n", s->name,
-           safe_text(c->target, text, sizeof(text)), mode_name(c),
+           safe_text(c->target, text, sizeof(text)), attach_mode_name(c),
            date_text(c->began_ns, date), count_text(c->cured, cured), keeper_of(c),
            target_state(c));
 }
@@ -278,10 +272,7 @@ static int fetch(const struct request *r, const char *why) {
 /* ---- the command line ------------------------------------------------------------------------ */
 
 static int mode_of(const char *name) {
-    int mode = (int)(sizeof(attach_mode_names) / sizeof(attach_mode_names[0])) - 1;
-    while (mode >= 0 && strcmp(name, attach_mode_names[mode]) != 0)
-        mode--;
-    return mode;
+    return strcmp(name, "proof") == 0 ? ATTACH_PROOF : strcmp(name, "always") == 0 ? ATTACH_ALWAYS : -1;
 }
 
 static int take_option(struct request *r, struct args *a) {

@@ -10,6 +10,8 @@
 #include "attach.h"
 #include "diagnosis.h"
 #include "errors.h"
+#include "fetch.h"
+#include "guards.h"
 #include "library.h"
 #include "stats_names.h"
 #include "stats_files.h"
@@ -87,6 +89,19 @@ static void ask_attachments(struct diagnosis *d) {
     free(list);
 }
 
+static void ask_commands(struct diagnosis *d) {
+    struct attach_fetching *fetching;
+    struct guard *guards;
+    size_t count = attach_fetchings(&fetching);
+    for (size_t i = 0; i < count; i++)
+        if (fetching[i].target == d->process.pid)
+            d->fetcher = fetching[i].command;
+    free(fetching);
+    count = guards_find(&guards);
+    d->guard = guard_of(d->process.pid, guards, count);
+    free(guards);
+}
+
 static int diagnose_process(struct diagnosis *d, pid_t pid) {
     struct process_facts *p = &d->process;
     int error = process_facts(pid, p);
@@ -115,6 +130,7 @@ static int diagnose_process(struct diagnosis *d, pid_t pid) {
     }
     d->sockets = tcp_sockets(pid, &d->socket_count);
     ask_attachments(d);
+    ask_commands(d);
     return 0;
 }
 
@@ -132,7 +148,7 @@ static int diagnose(const char *word, bool json) {
         diagnosis_text(stdout, &d);
     free(d.sockets);
     failed = finish_output();
-    return failed ? failed : d.works || d.attached[0] ? 0 : EXIT_CANNOT_WORK;
+    return failed ? failed : d.works || diagnosis_cured(&d) ? 0 : EXIT_CANNOT_WORK;
 }
 
 static int run(int argc, char **argv) {
@@ -148,8 +164,9 @@ const struct verb verb_doctor = {
     .help = "  --json  all of it, for programs; the form is in the manual\n"
             "\n"
             "Of a process also: is the library loaded, in which mode, what stands against\n"
-            "it, and which of its TCP sockets have Nagle's algorithm in force. Nothing is\n"
-            "changed. Exit codes: 0 a preload works (or has), or the process is attached,\n"
-            "1 it cannot, 125 the command failed, 126 and 127 as run has them.\n",
+            "it, what else of unstall cures it, and which of its TCP sockets have Nagle's\n"
+            "algorithm in force. Nothing is changed. Exit codes: 0 a preload works (or has),\n"
+            "or the process is cured already, 1 it cannot, 125 the command failed, 126 and\n"
+            "127 as run has them.\n",
     .run = run,
 };

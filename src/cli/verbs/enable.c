@@ -148,15 +148,16 @@ static int status(int argc, char **argv) {
 
 const struct verb verb_status = {
     .name = "status",
-    .summary = "Tell which services are cured, and whether they stall",
+    .summary = "Tell what is cured on this machine, and whether it stalls",
     .usage = "[--user] [--json] [UNIT]",
     .help = "  --user  units of your own systemd\n"
             "  --json  all of it, for programs; the form is in the manual\n"
             "\n"
             "Of each unit: its drop-in, the mode, in how many of its processes the library\n"
-            "is loaded, and what their statistics say; without UNIT, also what is cured by\n"
-            "unstall attach and how to undo it. Exit codes: 0 all of it is in force,\n"
-            "1 the unit has no drop-in or a process runs without the library, 125 the\n"
-            "command failed.\n",
+            "is loaded, and what their statistics say; without UNIT, also other processes\n"
+            "with the library, programs under the supervisor of unstall run, and what\n"
+            "unstall attach cures, each with the command that undoes it. Exit codes: 0 all\n"
+            "units are as enabled, 1 the unit has no drop-in or a process of it runs without\n"
+            "the library, 125 the command failed.\n",
     .run = status,
 };

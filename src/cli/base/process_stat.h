@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * /proc/PID/stat, which every user may read.
+ */
+#ifndef UNSTALL_CLI_PROCESS_STAT_H
+#define UNSTALL_CLI_PROCESS_STAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct process_stat {
+    char name[32]; /* of the first thread, as ps(1) shows it */
+    pid_t parent, session;
+    uint64_t start; /* in clock ticks after boot */
+};
+
+/* False: there is no such process. */
+bool process_stat(pid_t pid, struct process_stat *s);
+
+/* A start as ns of CLOCK_REALTIME. */
+uint64_t process_began_ns(uint64_t start);
+
+/* The number that a folder of /proc is named by; 0: it is no process. */
+pid_t process_of_folder(const char *name);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "guards.h"
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "process_stat.h"
+
+/* Not UNSTALL_...: of these the library takes each for a setting. */
+static const char variable[] = "_UNSTALL_SUPERVISOR";
+
+void guards_tell(pid_t session) {
+    char value[16];
+    snprintf(value, sizeof(value), "%d", (int)session);
+    setenv(variable, value, 1);
+}
+
+static void take(struct guard **list, size_t *count, const struct process_stat *s) {
+    for (size_t i = 0; i < *count; i++)
+        if ((*list)[i].session == s->session) {
+            if (s->start < (*list)[i].start)
+                (*list)[i].start = s->start;
+            return;
+        }
+    struct guard *more = reallocarray(*list, *count + 1, sizeof(*more));
+    if (!more)
+        return;
+    *list = more;
+    more[(*count)++] = (struct guard){s->session, s->start};
+}
+
+size_t guards_find(struct guard **list) {
+    DIR *proc = opendir("/proc");
+    size_t count = 0;
+    *list = NULL;
+    for (const struct dirent *e; proc && (e = readdir(proc));) {
+        struct process_stat s;
+        pid_t pid = process_of_folder(e->d_name);
+        if (pid && process_stat(pid, &s) && strcmp(s.name, GUARD_NAME) == 0)
+            take(list, &count, &s);
+    }
+    if (proc)
+        closedir(proc);
+    return count;
+}
+
+/* The value of the variable in the environment that the process was started with; 0: it has none. */
+static pid_t told(pid_t pid) {
+    char path[64], *entry = NULL;
+    size_t size = 0, length = sizeof(variable) - 1;
+    pid_t session = 0;
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    FILE *f = fopen(path, "re");
+    while (f && !session && getdelim(&entry, &size, '\0', f) > 0)
+        if (strncmp(entry, variable, length) == 0 && entry[length] == '=')
+            session = (pid_t)strtol(entry + length + 1, NULL, 10);
+    free(entry);
+    if (f)
+        fclose(f);
+    return session;
+}
+
+/* True if it has a filter: else it has the variable from elsewhere. */
+static bool is_filtered(pid_t pid) {
+    char path[64], line[256];
+    bool filtered = false;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *f = fopen(path, "re");
+    while (f && !filtered && fgets(line, sizeof(line), f))
+        filtered = strcmp(line, "Seccomp:\t2\n") == 0;
+    if (f)
+        fclose(f);
+    return filtered;
+}
+
+/* A program may start others without its environment, as su(1) does. */
+pid_t guard_of(pid_t pid, const struct guard *list, size_t count) {
+    struct process_stat s;
+    if (!count || !is_filtered(pid))
+        return 0;
+    for (pid_t at = pid; at > 1; at = process_stat(at, &s) ? s.parent : 0) {
+        pid_t session = told(at);
+        for (size_t i = 0; session && i < count; i++)
+            if (list[i].session == session)
+                return session;
+    }
+    return 0;
+}
