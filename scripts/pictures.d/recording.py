@@ -4,15 +4,15 @@
 
     recording.py COMMAND FILE PICTURE
 
-FILE is the output of COMMAND, as text, or an asciicast (version 2, NAME.cast).  The lines of an asciicast
-appear one after the other.  It has lines only: no colours, no movement of the cursor.  It plays once, faster
-than it was, and says so.  All lines stand there at once for readers that ask for no motion, on paper, and in
-programs without animation.
+FILE is the output of COMMAND, as text.  "-" is standard input: its lines appear one after the other, at the
+times at which they came, and COMMAND is empty, because they have their own prompts.  It plays once, faster
+than it was if that took long, and says so.  All lines stand there at once for readers that ask for no motion,
+on paper, and in programs without animation.
 """
 
-import json
 import re
 import sys
+import time
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -27,14 +27,11 @@ text{font:14px monospace;white-space:pre}.n{font:12px sans-serif;fill:var(--line
 @media (prefers-reduced-motion:reduce){.l{animation:none}}@media print{.l{animation:none}}"""
 
 
-def lines_of(cast):
-    """(seconds, text) of each line of a recording."""
-    found = []
-    for event in cast.splitlines()[1:]:
-        at, kind, text = json.loads(event)
-        if kind == "o":
-            text = text.replace("\r\n", "\n").removesuffix("\n")
-            found += [(at, line.rstrip()) for line in text.split("\n")]
+def lines_of(stream):
+    """(seconds, text) of each line, as it comes."""
+    found, begins = [], time.monotonic()
+    for line in stream:
+        found.append((time.monotonic() - begins, line.rstrip()))
     return found
 
 
@@ -50,13 +47,14 @@ def picture(command, lines):
     """The text of the SVG file.  `lines` are (seconds, text), without any seconds for a still picture."""
     faster = max(1, round(lines[-1][0] / PLAYS_S))
     moves = lines[-1][0] > 0
-    rows = [drawn(0, f"$ {command}", 0)]
+    rows = [drawn(0, f"$ {command}", 0)] if command else []
     rows += [drawn(number, text, moves and max(at / faster, 0.1))
-             for number, (at, text) in enumerate(lines, 1) if text]
+             for number, (at, text) in enumerate(lines, len(rows)) if text]
     columns = max(COLUMNS, *(len(text) for _, text in lines))
     width, height = round(columns * CELL + 2 * MARGIN), MARGIN * 2 + LINE * (len(lines) + 2)
-    note = f"played {faster} times as fast" if moves else ""
-    title = f"A run of {command}{', ' if moves else ''}{note}"
+    note = f"played {faster} times as fast" if faster > 1 else ""
+    told = ", ".join(re.sub(" >.*", "", text[2:]) for _, text in lines if text.startswith("$ "))
+    title = ", ".join(filter(None, (f"A run of {command or told}", note)))
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
         f' height="{height}" role="img" aria-label="{escape(title)}">',
@@ -64,14 +62,14 @@ def picture(command, lines):
         f"<desc>{escape(' / '.join(re.sub('  +', ' ', text).strip() for _, text in lines if text))}</desc>",
         f"<style>{STYLE}</style>",
         f'<rect width="{width}" height="{height}" rx="6" style="fill:var(--paper)"/>', *rows,
-        f'<text class="n" x="{width - MARGIN}" y="{height - 10}" text-anchor="end">'
-        f"{note}</text>", "</svg>", ""])
+        *([f'<text class="n" x="{width - MARGIN}" y="{height - 10}" text-anchor="end">{note}</text>']
+          if note else []), "</svg>", ""])
 
 
 def main(command, source, to):
     """Draws it."""
-    text = Path(source).read_text("utf-8")
-    lines = lines_of(text) if source.endswith(".cast") else [(0, line) for line in text.splitlines()]
+    lines = lines_of(sys.stdin) if source == "-" else [
+        (0, line) for line in Path(source).read_text("utf-8").splitlines()]
     Path(to).write_text(picture(command, lines), "utf-8")
 
 
