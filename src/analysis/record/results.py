@@ -11,14 +11,15 @@ import os
 from dataclasses import asdict, dataclass, field
 
 from record.histogram import Histogram
+from record.late import IN_EXCHANGE_MS
 
 FORMAT, VERSION = "unstall-ab", 1
 
 KINDS = ("command", "server", "live")
 
-# A delayed acknowledgement costs at least 40 ms, so a stalled exchange takes at least this long.  An exchange
-# can also be slow for another reason: the control arm shows that.  A bucket begins within 3 % of this time.
-SLOW_NS = 35_000_000
+# An exchange can also be as slow for another reason: the control arm shows that.  A bucket begins within 3 %
+# of this time.
+SLOW_NS = IN_EXCHANGE_MS * 1_000_000
 
 
 class BadFile(Exception):

@@ -5,9 +5,10 @@ bytes are held.  It is drawn from the arm's own records: segments an exchange, t
 from pages.document import escape
 from pages.ladder import Hold, Ladder, Party, Step, draw
 
+from record.late import SHORTEST_MS
+
 WIDTH, LEFT, RIGHT, TOP, LINE, TALLEST = 300, 78, 288, 44, 26, 150
 SEGMENTS_MOST = 4
-DELAY_MS = 30  # a delayed acknowledgement takes at least as long
 
 
 def _time(ms):
@@ -24,7 +25,7 @@ def what_happens(arm, fastest_ms):
     if not arm.exchanges or median is None:
         return None
     held = "proved" if 2 * (arm.stalls or 0) > arm.exchanges else \
-        "by its time" if 2 * arm.slow > arm.exchanges and median - fastest_ms > DELAY_MS else None
+        "by its time" if 2 * arm.slow > arm.exchanges and median - fastest_ms > SHORTEST_MS else None
     return max(1, min(SEGMENTS_MOST, round(segments or 1)) if segments else 2 if held else 1), median, held
 
 
@@ -37,7 +38,7 @@ def in_words(arm, happens):
     segments = f"about {count} segment{'s' * (count > 1)}" if known else "segments not counted"
     why = {None: "", "proved": "; the rest is held, as most exchanges prove",
            "by its time": "; the rest is probably held: another arm is faster "
-                          f"by {DELAY_MS} ms and more"}[held]
+                          f"by {SHORTEST_MS} ms and more"}[held]
     return f"{arm.name}: {segments}, the answer after {_time(median)}{why}."
 
 

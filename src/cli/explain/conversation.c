@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "late.h"
+
 /* Bounds of each timer's waits in ms: its nominal time, ticks of both sides, and the time that strace and a
  * quick peer add. */
-static const struct { int least, most; } timers[TIMERS] = {{36, 60}, {95, 115}, {190, 220}};
+static const struct { int least, most; } timers[TIMERS] = {{LATE_USUAL_MS, 60}, {95, 115}, {190, 220}};
 
 static int timer_of(int64_t ns) {
     for (int i = 0; i < TIMERS; i++)

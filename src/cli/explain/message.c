@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "late.h"
 
 /* The MSS of Ethernet and of loopback: a log does not show the real one. */
 enum { MSS_USUAL = 1448, MSS_LOOPBACK = 65464 };
@@ -90,7 +91,7 @@ static bool was_waiting(const struct thread *t, const struct piece *from, int64_
         int64_t begin = t->wait_from > from->at_ns ? t->wait_from : from->at_ns;
         waited = (t->wait_to < until_ns ? t->wait_to : until_ns) - begin;
     }
-    return wait < 20 * MS || waited >= wait / 10 * 6;
+    return wait < LATE_IN_LIBRARY_MS * MS || waited >= wait / 10 * 6;
 }
 
 static int port_of(const char *endpoint) {

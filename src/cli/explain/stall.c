@@ -12,7 +12,7 @@ enum { COPY_NS = 5 * MS };
 
 /* Up to PROMPT_NS an acknowledgement was not delayed.  One late acknowledgement among PROMPT_MOST prompt ones
  * comes from a busy machine. */
-enum { PROMPT_NS = 5 * MS, PROMPT_MOST = 50, USUAL_LEAST_US = 36000 };
+enum { PROMPT_NS = 5 * MS, PROMPT_MOST = 50, USUAL_LEAST_US = LATE_USUAL_MS * 1000 };
 
 /* No path has a longer round trip. */
 static const int64_t WAY_MOST_NS = 10000 * MS;

@@ -15,12 +15,10 @@
 #define UNSTALL_CLI_STALL_H
 
 #include "flow.h"
+#include "late.h"
 
-/* The range of a delayed acknowledgement.  Linux takes HZ / 25 ticks, the first one not whole: 30 to 40 ms
- * with HZ=100, 36 to 48 ms with HZ=250; other systems take 50, 100 or 200 ms.  RFC 1122, 4.2.3.2, allows
- * 500 ms.  The lower bound is a millisecond less for the way, the upper bound a tick of the slowest clock
- * more. */
-enum { LATE_LEAST_NS = 29 * MS, LATE_MOST_NS = 525 * MS };
+/* The range of a delayed acknowledgement in a capture. */
+enum { LATE_LEAST_NS = LATE_IN_CAPTURE_MS * MS, LATE_MOST_NS = LATE_LONGEST_MS * MS };
 
 /* The next packet of a connection.  from: index of the sending end. */
 void stall_feed(struct flow *f, int from, const struct tcp_segment *s, uint64_t number,

@@ -5,11 +5,12 @@
 
 #include "counters.h"
 #include "format.h"
+#include "late.h"
 #include "report_facts.h"
 #include "stats_names.h"
 
-/* The application's own time, or the time of an answer, is mentioned from 40 ms on: the length of a stall. */
-enum { SLOW_NS = 40000000, START_LEAST_NS = 10000000 };
+/* The application's own time, or the time of an answer, is mentioned where it is as long as a stall. */
+enum { SLOW_NS = LATE_DELAY_MS * 1000000, START_LEAST_NS = 10000000 };
 
 #define START_MOST_NS UINT64_C(10000000000)
 

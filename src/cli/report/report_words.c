@@ -8,6 +8,7 @@
 #include "counters.h"
 #include "format.h"
 #include "ladder.h"
+#include "late.h"
 #include "report.h"
 #include "report_facts.h"
 #include "sites.h"
@@ -15,7 +16,7 @@
 
 /* ---- a typical exchange ---------------------------------------------- */
 
-enum { QUICK_MOST_NS = 20000000 }; /* half of a stall */
+enum { QUICK_MOST_NS = LATE_IN_LIBRARY_MS * 1000000 };
 
 /* The exchange of the same endpoint in a mode that cured its stalls, if the files have one; else a
  * prediction. */

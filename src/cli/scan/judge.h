@@ -5,19 +5,19 @@
  * A sample shows a *hold* when less than a segment waits unsent behind data in flight, and
  * nothing but Nagle's algorithm (or a cork) explains it: the peer's window and the
  * congestion window have room, no loss is repaired, pacing does not wait.  A hold is a
- * *stall* when it ends by an acknowledgement without data that comes 30 ms or more after the
- * round trip: Linux delays them by 40 ms at least (TCP_DELACK_MIN), and ticks and samples
- * make that uncertain by some milliseconds.  A hold that ends in another way is a cork, or a
+ * *stall* when it ends by an acknowledgement without data that comes late after the round trip
+ * (late.h).  A hold that ends in another way is a cork, or a
  * segment that filled up.  The kernel's counters of segments show where one hold ends and the next
  * begins, so a missing sample does not join two holds.
  */
 #ifndef UNSTALL_SCAN_JUDGE_H
 #define UNSTALL_SCAN_JUDGE_H
 
+#include "late.h"
 #include "sample.h"
 
 enum {
-    SCAN_LATE_NS = 30 * 1000 * 1000,
+    SCAN_LATE_NS = LATE_IN_SAMPLE_MS * 1000 * 1000,
     /* Samples that are farther apart may have a whole stall between them. */
     SCAN_GAP_NS = 32 * 1000 * 1000,
 };

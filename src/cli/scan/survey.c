@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "choose.h"
+#include "late.h"
 #include "scan_report.h"
 
 enum {
@@ -12,7 +13,6 @@ enum {
     SOON_MS = 200,
     DESCRIPTORS_FIRST = 5000,
     TRAFFIC_SHARE = 100, /* exchanges are counted after a slice where that takes a hundredth of it */
-    SHORTEST_STALL_NS = 40000000,
 };
 
 static volatile sig_atomic_t stop;
@@ -36,10 +36,10 @@ bool survey_begin(struct survey *s, char error[SCAN_ERROR]) {
     return s->state != NULL;
 }
 
-/* Three stalls would have been met: each list of sockets meets one that lasts as long as the shortest delayed
+/* Three stalls would have been met: each list of sockets meets one that lasts as long as a delayed
  * acknowledgement by its share of the time between two lists. */
 static uint64_t enough(const struct scan_result *r) {
-    uint64_t needed = VERDICT_LEAST * r->dump_every_ns / SHORTEST_STALL_NS + 1;
+    uint64_t needed = VERDICT_LEAST * r->dump_every_ns / (LATE_DELAY_MS * UINT64_C(1000000)) + 1;
     return r->kind == SCAN_SAMPLED && needed > VERDICT_LEAST ? needed : VERDICT_LEAST;
 }
 

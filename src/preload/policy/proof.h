@@ -11,12 +11,10 @@
 
 #include "base.h"
 #include "kernel.h"
+#include "late.h"
 
 enum {
-    /* The shortest stall, beyond one round trip: half of the shortest delayed
-     * acknowledgement (40 ms), and more than the error by the jiffy (1 to 10 ms) and
-     * the scheduler. */
-    PROOF_LEAST_MS = 20,
+    PROOF_LEAST_MS = LATE_IN_LIBRARY_MS, /* the shortest stall, beyond one round trip */
     /* Pacing may explain at most the n-th part of the time held. */
     PROOF_PACING_SHARE = 4,
 };

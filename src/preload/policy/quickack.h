@@ -10,11 +10,12 @@
 #define UNSTALL_QUICKACK_H
 
 #include "base.h"
+#include "late.h"
 
 enum quickack_use { QUICKACK_OFF, QUICKACK_AUTO, QUICKACK_ALWAYS };
 
 enum {
-    PEER_STALL_LEAST_MS = 30, /* 40 ms, less the time until the beginning was read */
+    PEER_STALL_LEAST_MS = LATE_SHORTEST_MS,
     PEER_STALL_MOST_MS = 60,
     PEER_STALL_REPEATS = 2,  /* stalls before we believe and act */
     PEER_STALL_GAPS = 2,     /* a message with more gaps is a stream */

@@ -15,14 +15,15 @@
 
 #include "clock.h"
 #include "kernel.h"
+#include "late.h"
 #include "lock.h"
 #include "stacks.h"
 #include "stats_file.h"
 #include "upcalls.h"
 
-/* Two small writes that are further apart than the shortest delayed acknowledgement
- * would not have stalled: the first was acknowledged before the second. */
-#define DELAYED_ACK_NS UINT64_C(40000000)
+/* Two small writes that are further apart than a delayed acknowledgement would not have stalled: the first
+ * was acknowledged before the second. */
+#define DELAYED_ACK_NS (LATE_DELAY_MS * UINT64_C(1000000))
 
 static void add(struct evidence *e, enum stats_counter counter, uint64_t n) {
     e->found[counter - COUNT_SUSPECTS] += n;

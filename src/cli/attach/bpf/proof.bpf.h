@@ -7,12 +7,12 @@
 #define UNSTALL_PROOF_BPF_H
 
 enum {
-    LATE_US = 20000, /* no round trip: an acknowledgement that was delayed */
-    STREAM = 8,      /* so many small segments without any input are a stream, as in the library */
+    LATE_US = LATE_AT_HOOK_MS * 1000,
+    STREAM = 8, /* so many small segments without any input are a stream, as in the library */
 };
 
-/* True if Nagle's algorithm holds back less than a segment, and the acknowledgement that ends the hold took
- * 20 ms longer than a round trip. */
+/* True if Nagle's algorithm holds back less than a segment, and the acknowledgement that ends the hold was
+ * late. */
 static __always_inline int is_stall(struct bpf_sock_ops *ops, struct bpf_sock *sk) {
     struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
     if (!tp)

@@ -6,12 +6,14 @@
 #ifndef UNSTALL_HELD_BPF_H
 #define UNSTALL_HELD_BPF_H
 
+#include "late.h"
+
 enum {
     INET = 2,
     INET6 = 10,
     TCP = 6, /* the protocol, and the level of its options */
     CA_DISORDER = 1,    /* the states beyond it repair a loss */
-    LATE_NS = 20000000, /* no round trip: an acknowledgement that was delayed */
+    LATE_NS = LATE_AT_HOOK_MS * 1000000,
     PACED_MS = 5,       /* a socket whose pacing needs this long waits for its pacing */
     TCP_HEADER = 20,
 };
