@@ -121,6 +121,26 @@ def test_ended_processes_are_counted_and_not_shown(tmp_path):
     assert len(text.splitlines()) == 2
 
 
+@pytest.mark.parametrize("columns, headings", [
+    (60, "PID PROGRAM ENDPOINT EXCH/S STALL/S CURED"),
+    (70, "PID PROGRAM ENDPOINT EXCH/S MEDIAN STALL/S CURED"),
+])
+def test_a_narrow_terminal_shows_stalls_and_cures(columns, headings):
+    """At 60 columns a line ended behind the median, and stalls, by which it is sorted, were not shown."""
+    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+            Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=columns) as terminal:
+        screen = terminal.wait_for(rf"^ *{process.pid} python3\.\d+ +[\d.:]+ .* [1-9][\d.]* +0$")
+        heading = next(line for line in screen.splitlines() if "ENDPOINT" in line)
+        assert " ".join(heading.split()) == headings
+
+
+def test_a_name_of_ten_letters_is_whole_at_80_columns():
+    """All of Python's services were "python3."."""
+    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+            Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
+        terminal.wait_for(rf"^ *{process.pid} python3\.\d+ ")
+
+
 @pytest.mark.parametrize("columns", [80, 120])
 def test_the_screen_shows_what_happens(columns):
     with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \

@@ -55,7 +55,7 @@ static void draw_lines(struct screen *s) {
     if (s->selected >= s->scrolled + room)
         s->scrolled = s->selected - room + 1;
     attrset(A_BOLD);
-    top_heading((unsigned)COLS, text);
+    top_heading(s->top, (unsigned)COLS, text);
     put(TOP_FIRST_LINE - 1, text);
     attrset(A_NORMAL);
     for (size_t i = 0; i < room; i++) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "counters.h"
 #include "errors.h"
 #include "format.h"
@@ -212,12 +213,13 @@ const char *top_order_name(enum top_order order) {
 
 /* ---- text ------------------------------------------------------------- */
 
-enum { PID = 7, PROGRAM = 9, MODE = 9, RATE = 6, TIME = 8, STALLS = 8, CURED = 6 };
-enum { FIXED = PID + 1 + PROGRAM + MODE + RATE + 2 * TIME + STALLS + CURED };
+enum { PID_LEAST = 5, PROGRAM_LEAST = 8, PROGRAM_USUAL = 11, ENDPOINT = 18 };
+enum { MODE = 9, RATE = 6, TIME = 8, STALLS = 8, CURED = 6 };
 
-/* The columns whose width depends on the terminal's. */
+/* The columns that depend on the terminal's width and on what is in them. */
 struct layout {
-    unsigned program, endpoint, past; /* past: the last exchange times; 0: no room */
+    unsigned pid, program, endpoint, past; /* past: the last exchange times; 0: no room */
+    bool p99, mode, median, rate;
 };
 
 /* Moves at most `most` columns from `extra`. */
@@ -227,18 +229,41 @@ static unsigned take(unsigned *extra, unsigned most) {
     return taken;
 }
 
-/* A wider terminal has room for the last exchange times, for names of programs and for any address.  What is
- * left stays empty at the right, so that a line can be followed with the eyes. */
-static struct layout layout_of(unsigned width) {
-    enum { PAST_LEAST = 13, ADDRESS = sizeof("at [2001:db8:1111:2222:3333:4444:5555:6666]:65535") };
-    unsigned extra = width > TOP_WIDTH ? width - TOP_WIDTH : 0;
-    struct layout l = {PROGRAM, TOP_WIDTH - FIXED, 0};
-    if (extra >= PAST_LEAST + 2) {
+static unsigned columns_in(const struct layout *l) {
+    return l->pid + 1 + l->program + l->endpoint + STALLS + CURED + TIME * (l->p99 + l->median) +
+           MODE * l->mode + RATE * l->rate;
+}
+
+/* The width of the process ids and names that are shown. */
+static void fit(struct layout *l, const struct top *t) {
+    char word[ENDPOINT_ROOM];
+    for (size_t i = 0; i < t->count; i++) {
+        const struct stats_header *h = &t->lines[i].process->header;
+        unsigned name = (unsigned)strlen(base_text(h->program, word, sizeof(word))) + 1;
+        unsigned digits = (unsigned)snprintf(word, sizeof(word), "%u", h->pid);
+        l->pid = digits > l->pid ? digits : l->pid;
+        name = name < PROGRAM_USUAL ? name : PROGRAM_USUAL;
+        l->program = name > l->program ? name : l->program;
+    }
+}
+
+/* What a narrow terminal has no room for is left out, the least important first; stalls and cures stay.  A
+ * wider one has room for the last exchange times, for names of programs and for any address.  What is left
+ * stays empty at the right, so that a line can be followed with the eyes. */
+static struct layout layout_of(const struct top *t, unsigned width) {
+    enum { WIDE = 95, ADDRESS = sizeof("at [2001:db8:1111:2222:3333:4444:5555:6666]:65535") };
+    struct layout l = {PID_LEAST, PROGRAM_LEAST, ENDPOINT, 0, true, true, true, true};
+    bool *const least_first[] = {&l.p99, &l.mode, &l.median, &l.rate};
+    fit(&l, t);
+    for (size_t i = 0; i < ARRAY_SIZE(least_first) && columns_in(&l) > width; i++)
+        *least_first[i] = false;
+    unsigned extra = width > columns_in(&l) ? width - columns_in(&l) : 0;
+    if (width >= WIDE) {
         extra -= 2;
         l.past = take(&extra, PAST_LOOKS);
     }
     l.program += take(&extra, 7);
-    l.endpoint += take(&extra, ADDRESS - (TOP_WIDTH - FIXED));
+    l.endpoint += take(&extra, ADDRESS - ENDPOINT);
     l.program += take(&extra, 8);
     return l;
 }
@@ -305,18 +330,22 @@ static const char *last_columns(const char *text, size_t columns) {
     return text;
 }
 
-void top_heading(unsigned width, char text[TOP_LINE]) {
+void top_heading(const struct top *t, unsigned width, char text[TOP_LINE]) {
     FILE *out = open_line(text);
-    struct layout l = layout_of(width);
+    struct layout l = layout_of(t, width);
     if (out) {
-        print_right(out, "PID", PID);
+        print_right(out, "PID", l.pid);
         fputc(' ', out);
         to_left(out, "PROGRAM", l.program);
         to_left(out, "ENDPOINT", l.endpoint);
-        to_left(out, "MODE", MODE);
-        print_right(out, "EXCH/S", RATE);
-        print_right(out, "MEDIAN", TIME);
-        print_right(out, "P99", TIME);
+        if (l.mode)
+            to_left(out, "MODE", MODE);
+        if (l.rate)
+            print_right(out, "EXCH/S", RATE);
+        if (l.median)
+            print_right(out, "MEDIAN", TIME);
+        if (l.p99)
+            print_right(out, "P99", TIME);
         print_right(out, "STALL/S", STALLS);
         print_right(out, "CURED", CURED);
         if (l.past)
@@ -329,9 +358,9 @@ void top_text(const struct top *t, size_t n, unsigned width, bool ascii, char te
     const struct top_line *line = &t->lines[n];
     char word[ENDPOINT_ROOM], whole[ENDPOINT_ROOM + 16];
     FILE *out = open_line(text);
-    struct layout l = layout_of(width);
+    struct layout l = layout_of(t, width);
     if (out) {
-        fprintf(out, "%*u ", PID, line->process->header.pid);
+        fprintf(out, "%*u ", (int)l.pid, line->process->header.pid);
         to_left(out, base_text(line->process->header.program, word, sizeof(word)), l.program);
         const char *way = line->id.role == ROLE_LISTENER ? "at " : "";
         snprintf(whole, sizeof(whole), "%s%s", way, row_text(&line->id, word));
@@ -339,10 +368,14 @@ void top_text(const struct top *t, size_t n, unsigned width, bool ascii, char te
         to_left(out, whole, l.endpoint);
         snprintf(whole, sizeof(whole), line->id.arm == 0xff ? "%s" : "%s#%u", mode_name(line->mode),
                  line->id.arm);
-        to_left(out, whole, MODE);
-        rate(out, t, line->since.counter[COUNT_EXCHANGES], RATE);
-        time_column(out, line, line->median, ascii);
-        time_column(out, line, line->p99, ascii);
+        if (l.mode)
+            to_left(out, whole, MODE);
+        if (l.rate)
+            rate(out, t, line->since.counter[COUNT_EXCHANGES], RATE);
+        if (l.median)
+            time_column(out, line, line->median, ascii);
+        if (l.p99)
+            time_column(out, line, line->p99, ascii);
         if (line->mode == STATS_MODE_OFF && !proved_stalls(&line->since))
             print_right(out, "?", STALLS);
         else

@@ -59,7 +59,7 @@ void top_end(struct top *t);
 
 /* The summary, the heading and line n, each without newline and at most `width` columns wide. */
 void top_summary(const struct top *t, unsigned width, bool ascii, char text[TOP_LINE]);
-void top_heading(unsigned width, char text[TOP_LINE]);
+void top_heading(const struct top *t, unsigned width, char text[TOP_LINE]);
 void top_text(const struct top *t, size_t n, unsigned width, bool ascii, char text[TOP_LINE]);
 
 const char *top_order_name(enum top_order order);

@@ -33,7 +33,7 @@ static int once(struct top *t, double interval) {
     if (!failed) {
         top_summary(t, width, ascii, text);
         puts(text);
-        top_heading(width, text);
+        top_heading(t, width, text);
         puts(text);
         for (size_t i = 0; i < t->count; i++) {
             top_text(t, i, width, ascii, text);
