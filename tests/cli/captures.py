@@ -129,12 +129,12 @@ class Capture:
     def ordered(self):
         return sorted(self.packets, key=lambda packet: packet[0])
 
-    def pcap(self, *, order="<", nano=False, snap=262144):
-        """The bytes of a capture file."""
+    def pcap(self, *, order="<", nano=False, snap=262144, packets=None):
+        """The bytes of a capture file; `packets`: in this order."""
         unit = 10**9 if nano else 10**6
         data = [struct.pack(order + "IHHiIII", 0xa1b23c4d if nano else 0xa1b2c3d4, 2, 4, 0, 0, snap,
                             LINK_TYPES[self.link])]
-        for time, frame, length in self.ordered():
+        for time, frame, length in self.ordered() if packets is None else packets:
             ticks = round(time * unit)
             kept = frame[:snap]
             data.append(struct.pack(order + "IIII", ticks // unit, ticks % unit, len(kept), length) + kept)

@@ -101,6 +101,24 @@ def test_an_atomic_fragment_is_a_whole_packet(tmp_path):
     assert judged(tmp_path, published(atomic=True, **IP6))["stalls"] == 1
 
 
+@pytest.mark.parametrize("mix", [
+    lambda packets: random.Random(1).sample(packets, len(packets)),
+    lambda packets: packets[::2] + packets[1::2],
+    lambda packets: packets[len(packets) // 2:] + packets[:len(packets) // 2],
+], ids=["at random", "two interfaces, one after the other", "two files in the wrong order"])
+def test_packets_are_sorted_by_time(tmp_path, mix):
+    """They were judged as they lay in the file: no stall.  Packets keep their numbers."""
+    capture = exchanges(lambda dialog, time, _: dialog.stall(time))
+    packets = mix(capture.ordered())
+    found = judged(tmp_path, capture, packets=packets)
+    assert found["stalls"] == 20
+    assert "backwards" not in str(found["notes"])
+    example = found["writers"][0]["examples"][0]
+    begin, _, rest = (example[part] for part in ("beginning", "acknowledgement", "rest"))
+    assert rest["at_ms"] - begin["at_ms"] == pytest.approx(43.05)
+    assert packets[rest["packet"] - 1][0] - packets[begin["packet"] - 1][0] == pytest.approx(0.04305)
+
+
 FORMS = {
     "big-endian": {"order": ">"},
     "nanoseconds": {"nano": True},

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "order.h"
 #include "progress.h"
 
 /* 8192 connections at a time take 6 MiB, and 21 MiB more if each of them stalled. */
@@ -32,7 +33,10 @@ struct capture {
     uint64_t round_trips;
     int64_t round_trips_ns;
     char round_trip_writer[ENDPOINT_TEXT]; /* the first one, for the note */
-    bool backwards;
+    struct order order;
+    int64_t newest_ns;
+    bool out_of_order; /* in the file */
+    uint64_t sent_again;
 };
 
 struct unheld_item {
@@ -134,6 +138,7 @@ static void add_sender(struct capture *c, const struct flow *f, int from) {
         c->round_trips += a->round_trips;
         c->round_trips_ns += a->round_trips_ns;
     }
+    c->sent_again += a->sent_again;
     if (a->messages > 0 && !a->acked_known)
         c->one_sided++;
 }
@@ -161,16 +166,16 @@ static void finished(void *context, struct flow *f) {
 
 /* ---- packets --------------------------------------------------------- */
 
-static void take(struct capture *c, const struct tcp_segment *s, int64_t now) {
-    struct findings *out = c->out;
-    out->understood++;
+static void take(void *context, const struct ordered *o) {
+    struct capture *c = context;
+    const struct tcp_segment *s = &o->segment;
     int from;
     if (memcmp(&s->source, &s->destination, sizeof(s->source)) == 0)
         return; /* connected to itself: the directions look the same */
     struct flow *f = flows_find(c->flows, s, &from);
     if (s->flags & TCP_SYN && stall_is_new_connection(f, from, s))
         flows_restart(c->flows, f);
-    stall_feed(f, from, s, out->entries, now);
+    stall_feed(f, from, s, o->number, o->at_ns);
     if (f->sender[!from].unheld) {
         remember_unheld(c, f, !from);
         f->sender[!from].unheld = false;
@@ -189,27 +194,35 @@ static int64_t time_of(const struct pcap_pkthdr *header) {
 static void packet(struct capture *c, int link, const struct pcap_pkthdr *header,
                    const u_char *data) {
     struct findings *out = c->out;
-    struct tcp_segment s;
-    int64_t now = time_of(header);
-    if (out->entries++ == 0)
-        out->from_ns = now;
-    if (now < out->until_ns)
-        c->backwards = true;
-    else
-        out->until_ns = now;
-    switch (packet_read(link, data, header->caplen, header->len, &s)) {
-    case PACKET_TCP: take(c, &s, now); break;
+    struct ordered o = {.at_ns = time_of(header), .number = ++out->entries};
+    if (o.number == 1 || o.at_ns < out->from_ns)
+        out->from_ns = o.at_ns;
+    if (o.at_ns > out->until_ns)
+        out->until_ns = o.at_ns;
+    c->out_of_order |= o.at_ns < c->newest_ns;
+    c->newest_ns = o.at_ns;
+    switch (packet_read(link, data, header->caplen, header->len, &o.segment)) {
+    case PACKET_TCP:
+        out->understood++;
+        order_add(&c->order, &o);
+        break;
     case PACKET_FRAGMENT: c->fragments++; break;
     case PACKET_CUT: c->cut++; break;
     case PACKET_TUNNEL:
         c->tunnels++;
-        c->tunnel = s.tunnel;
+        c->tunnel = o.segment.tunnel;
         break;
     case PACKET_OTHER: break;
     }
 }
 
 /* ---- notes ----------------------------------------------------------- */
+
+/* Sorting by time was not enough: packets are too far from their places, or a clock was set back, so that the
+ * data do not follow one another by it. */
+static bool is_unordered(const struct capture *c) {
+    return c->order.late || (c->out_of_order && c->sent_again * 20 > c->out->understood);
+}
 
 static void notes(struct capture *c) {
     struct findings *out = c->out;
@@ -254,7 +267,7 @@ static void notes(struct capture *c) {
                       "More than %d connections at a time: the %lu that were silent longest were "
                       "judged by their packets until then.",
                       CONNECTIONS, (unsigned long)c->evicted);
-    if (c->backwards)
+    if (is_unordered(c))
         findings_note(out, "Time stamps go backwards in places: stalls there may be missed.");
 }
 
@@ -266,6 +279,7 @@ static int read_packets(pcap_t *pcap, struct capture *c) {
         packet(c, link, header, data);
         progress_step(c->out->entries);
     }
+    order_end(&c->order);
     if (result == PCAP_ERROR) {
         /* libpcap reads files with one link type; Wireshark writes files with several. */
         bool several = strstr(pcap_geterr(pcap), "different from the type of the first") != NULL;
@@ -299,6 +313,7 @@ int explain_capture(FILE *in, struct findings *out) {
     struct capture c = {.out = out};
     if (result == 0) {
         bool made = table_make(&c.unheld, MESSAGES_UNHELD, sizeof(struct unheld_item), NULL, NULL);
+        made &= order_make(&c.order, take, &c);
         c.flows = made ? flows_make(CONNECTIONS, finished, &c) : NULL;
         result = c.flows ? read_packets(pcap, &c) : -ENOMEM;
     }
@@ -310,6 +325,7 @@ int explain_capture(FILE *in, struct findings *out) {
         notes(&c);
     }
     table_free(&c.unheld);
+    order_free(&c.order);
     pcap_close(pcap); /* closes `in` as well */
     findings_sort(out);
     return result;
