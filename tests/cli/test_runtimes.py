@@ -146,8 +146,8 @@ def an_installed_py_spy(tmp_path_factory):
 
 
 @contextlib.contextmanager
-def talking_server(*command, cwd=None, asked=10):
-    """A server of 300 bytes in two pieces, and a client that goes on asking, by so many bytes at once; the
+def talking_server(*command, cwd=None, asked=10, answer=300):
+    """A server that answers in two pieces, and a client that goes on asking, by so many bytes at once; the
     server's process."""
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=bare_env(), cwd=cwd)
     stop = threading.Event()
@@ -157,7 +157,7 @@ def talking_server(*command, cwd=None, asked=10):
                 contextlib.suppress(OSError):
             while not stop.is_set():
                 client.sendall(b"x" * asked)
-                left = 300
+                left = answer
                 while left > 0:
                     got = len(client.recv(left))
                     if not got:
@@ -217,21 +217,24 @@ def line_of(program, text):
     return next(at for at, line in enumerate(lines, 1) if text in line)
 
 
-def python_told():
-    header, body = (line_of("two_authors.py", text) for text in ("* 200", "* 100"))
+def python_told(second="100"):
+    header, body = (line_of("two_authors.py", text) for text in ("* 200", "* SECOND"))
     return ("As py-spy tells, the first piece (200 bytes) is written by send_header "
             f"(two_authors.py:{header}); "
-            f"the second (100 bytes) by send_body (two_authors.py:{body}): join them.")
+            f"the second ({second} bytes) by send_body (two_authors.py:{body}): join them.")
 
 
-def test_py_spy_names_both_lines_of_a_running_server(py_spy):
-    with talking_server("/usr/bin/python3", PROGRAMS / "two_authors.py") as server:
+@pytest.mark.parametrize("second", ["100", "1400", "20 000"])
+def test_py_spy_names_both_lines_of_a_running_server(py_spy, second):
+    """From 1 400 bytes on, the second piece was none."""
+    size = int(second.replace(" ", ""))
+    with talking_server("/usr/bin/python3", PROGRAMS / "two_authors.py", str(size), answer=200 + size) as server:
         def attempt():
             text = observed("--time", "4", str(server.pid), PATH=py_spy)
             assert server.poll() is None
             state = Path(f"/proc/{server.pid}/status").read_text(encoding="utf-8")
             assert re.search(r"TracerPid:\s+0$", state, re.MULTILINE)
-            assert python_told() in text
+            assert python_told(second) in text
             assert re.search(r": join them\. The times above include the pauses of its \d+ questions\.", text)
         patiently(attempt)  # on a busy machine the tool may be too slow for the time that it is given
 

@@ -19,7 +19,7 @@
 #include "program.h"
 #include "who_tool.h"
 
-enum { FDS = 64, ANSWER_MOST = 1 << 20, SMALL = 1400, TICK_US = 50000, THREADS_ROUNDS = 8 };
+enum { FDS = 64, ANSWER_MOST = 1 << 20, TICK_US = 50000, THREADS_ROUNDS = 8 };
 
 /* The writes of a connection since the process last read from it. */
 struct sent {
@@ -210,7 +210,7 @@ static void know(struct look *l) {
  * again by its sizes.  False: the pieces of a message are to be sought. */
 static bool at_message(struct look *l, pid_t thread, struct sent *s, uint64_t bytes) {
     struct who *w = l->who;
-    bool first = s->count == 0 && s->last && bytes < SMALL;
+    bool first = s->count == 0 && s->last;
     if (first && !l->behind[0] && who_is_unacknowledged(l->pid, s->fd - 1)) {
         l->behind[0] = s->last;
         l->behind[1] = bytes;
@@ -247,7 +247,7 @@ static void at_send(struct look *l, pid_t thread, int fd, uint64_t bytes) {
             l->sent[i].asked = false;
     if (s->count == 1 && l->in_pieces)
         s->asked = ask(l, thread, &w->write[0]);
-    if (s->count != 2 || bytes >= SMALL)
+    if (s->count != 2)
         return;
     l->in_pieces = true;
     if (s->asked && ask(l, thread, &w->write[1]))
@@ -314,7 +314,7 @@ void who_look(pid_t pid, struct who *w) {
         step(l);
     if (!w->known && !w->note[0])
         note(w,
-             "No message in two small writes, or behind another one, was seen while the threads were "
+             "No message in two writes, or behind another one, was seen while the threads were "
              "followed",
              "");
 }

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: MIT
 #
-# A server that writes each answer in two pieces.  It prints its port.
+# two_authors.py [BYTES]: a server that writes each answer in two pieces, the second of so many bytes (100).  It
+# prints its port.
 import socket
+import sys
+
+SECOND = int(sys.argv[1]) if len(sys.argv) > 1 else 100
 
 
 def send_header(client):
@@ -9,7 +13,7 @@ def send_header(client):
 
 
 def send_body(client):
-    client.sendall(b"b" * 100)
+    client.sendall(b"b" * SECOND)
 
 
 with socket.create_server(("127.0.0.1", 0)) as server:
