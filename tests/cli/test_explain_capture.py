@@ -8,9 +8,10 @@ The first is a published trace: a request at 0.006527, a bare acknowledgement at
 import json
 import random
 import re
+import struct
 
 import pytest
-from captures import ACK, FIN, MS, PUSH, SYN, TUNNELS, Capture, Dialog, tunnelled
+from captures import ACK, FIN, MS, PUSH, SYN, TUNNELS, Capture, Dialog, ip4, tunnelled, udp
 
 from harness import VERDICT_CODES, unstall
 
@@ -290,7 +291,7 @@ def typing(dialog, time, i):
 
 
 NO_STALL = [written_under_nodelay, slow_server, pausing_application, early_acknowledgement, sent_again,
-            full_window, full_segments, keep_alive, too_late, answered_by_data, fragments, typing,
+            full_window, full_segments, keep_alive, too_late, answered_by_data, typing,
             slow_server_just_behind_its_kernel, after_a_loss]
 
 
@@ -299,6 +300,60 @@ def test_nothing_is_claimed_where_nothing_is(tmp_path, build):
     found = judged(tmp_path, exchanges(build))
     assert (found["stalls"], found["writers"]) == (0, []), found
     assert found["verdict"]["kind"] in ("none", "too-few")
+
+
+def stalls(through=lambda packet: packet):
+    capture = Capture(through=through)
+    dialog = Dialog(capture)
+    dialog.handshake(0)
+    for i in range(20):
+        dialog.stall(1 + i)
+    return capture
+
+
+def set_back(seconds):
+    """The clock was set back in the midst."""
+    packets = stalls().ordered()
+    half = len(packets) // 2
+    return packets[:half] + [(time - seconds, frame, length) for time, frame, length in packets[half:]]
+
+
+def one_direction(port):
+    return [packet for packet in stalls().ordered() if struct.unpack("!H", packet[1][34:36]) == (port,)]
+
+
+def in_udp(sport, dport, begin):
+    return lambda packet: ip4("198.51.100.1", "198.51.100.2", udp(sport, dport, begin + packet), protocol=17)
+
+
+CANNOT_TELL = {
+    "the client's direction only": (lambda: stalls().pcap(packets=one_direction(40000)),
+                                    "1 connection was captured in one direction only; record both"),
+    "the server's direction only": (lambda: stalls().pcap(packets=one_direction(80)), "in one direction only"),
+    "a snap length of 40": (lambda: stalls().pcap(snap=40),
+                            "83 packets are cut before the end of their TCP header; record with a larger snap"),
+    "a clock that was set back": (lambda: stalls().pcap(packets=set_back(10.0213)), "time stamps go backwards"),
+    "fragments": (lambda: exchanges(fragments).pcap(), "40 packets are fragments"),
+    "IPsec": (lambda: stalls(lambda packet: ip4("198.51.100.1", "198.51.100.2", packet, protocol=50)).pcap(),
+              "there is no TCP in this capture, but there are 83 packets of a tunnel that cannot be read (IPsec)"),
+    "IPsec in UDP": (lambda: stalls(in_udp(4500, 4500, b"abcdefgh")).pcap(), "(IPsec)"),
+    "WireGuard": (lambda: stalls(in_udp(51820, 40001, b"\4\0\0\0")).pcap(), "(WireGuard)"),
+    "Geneve": (lambda: stalls(in_udp(40001, 6081, bytes(8))).pcap(), "(Geneve)"),
+    "no TCP": (lambda: stalls(in_udp(51820, 53, b"query")).pcap(), "there is no TCP in this capture"),
+}
+
+
+@pytest.mark.parametrize("name", CANNOT_TELL)
+def test_what_a_capture_does_not_allow_to_be_told(tmp_path, name):
+    """Each said "No stall"; twenty are in it."""
+    build, because = CANNOT_TELL[name]
+    found = explained(tmp_path, build())
+    verdict = found["verdict"]
+    assert (found["stalls"], verdict["kind"], found["error"]) == (0, "cannot-tell", None), found
+    assert because in verdict["because"]
+    assert verdict["sentence"] == f"Cannot tell: {verdict['because']}."
+    done = unstall("explain", tmp_path / "capture.pcap", check=False)
+    assert done.returncode == 2 and "Cannot tell: " in done.stdout and "No stall" not in done.stdout
 
 
 @pytest.mark.parametrize("tick", [1, 4])

@@ -208,9 +208,10 @@ def peak_of(feed, *words):
 
 
 def moved(records, client):
-    """The same packets of another client: its number takes the place of 192.0.2.1."""
+    """The same packets of another client, later: its number takes the place of 192.0.2.1."""
     address = struct.pack("!I", 0x0a000000 + client)
-    return b"".join(record.replace(b"\xc0\x00\x02\x01", address) for record in records)
+    later = [struct.pack("<I", struct.unpack("<I", record[:4])[0] + client) + record[4:] for record in records]
+    return b"".join(record.replace(b"\xc0\x00\x02\x01", address) for record in later)
 
 
 def records_of(capture):

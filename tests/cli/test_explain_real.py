@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from harness import SOURCE_ROOT, bare_env, patiently, skip, unstall
+from harness import CrossingPeer, SOURCE_ROOT, bare_env, patiently, program, skip, unstall
 from harness.capture import begin_capture, end_capture
 
 PYTHON = "/usr/bin/python3"
@@ -247,6 +247,23 @@ def test_nothing_is_claimed_of_logs_without_a_stall(tmp_path, behaviour, server)
         _, found, _ = run_straced(tmp_path, behaviour, server, 4 if behaviour == "typing" else 15)
         assert (found["stalls"], found["writers"]) == (0, []), found
         assert found["connections"] == 1
+
+    patiently(attempt)
+
+
+def test_a_message_behind_one_without_an_answer(tmp_path):
+    """The client of the torture: A, B, which is never answered, the answer of A, C.  C waits behind B."""
+    path = tmp_path / "strace.log"
+
+    def attempt():
+        with CrossingPeer() as peer:
+            subprocess.run(["strace", "-f", "-tt", "-T", "-o", path, program("crossing"), *peer.target, "20", "closes"],
+                           env=bare_env(), check=True, stdout=subprocess.DEVNULL, timeout=60)
+        found = explained(path)
+        assert 10 <= found["stalls"] <= 20
+        (writer,) = found["writers"]
+        (first, rest), = {(example["first_bytes"], example["rest_bytes"]) for example in writer["examples"]}
+        assert (writer["side"], first, rest) == ("client", 9, 33)
 
     patiently(attempt)
 

@@ -216,13 +216,44 @@ static void packet(struct capture *c, int link, const struct pcap_pkthdr *header
     }
 }
 
-/* ---- notes ----------------------------------------------------------- */
+/* ---- what cannot be told --------------------------------------------- */
 
 /* Sorting by time was not enough: packets are too far from their places, or a clock was set back, so that the
  * data do not follow one another by it. */
 static bool is_unordered(const struct capture *c) {
     return c->order.late || (c->out_of_order && c->sent_again * 20 > c->out->understood);
 }
+
+/* Sees whether so many packets were out of sight that a stall may be. */
+static bool is_much(const struct capture *c, uint64_t packets) {
+    return packets > 0 && packets >= c->out->understood / 20;
+}
+
+/* Why no verdict can be given where no stall is seen. */
+static void reason(const struct capture *c) {
+    struct findings *out = c->out;
+    unsigned long cut = c->cut, tunnels = c->tunnels, fragments = c->fragments, one_sided = c->one_sided;
+    char *text = out->because;
+    if (is_much(c, c->cut))
+        snprintf(text, NOTE_TEXT, "%lu packets are cut before the end of their TCP header; record with a larger "
+                                  "snap length (tcpdump -s 192)", cut);
+    else if (out->understood == 0 && tunnels)
+        snprintf(text, NOTE_TEXT, "there is no TCP in this capture, but there are %lu packets of a tunnel that "
+                                  "cannot be read (%s); record on the tunnel's own interface (tcpdump -i any)",
+                 tunnels, c->tunnel);
+    else if (is_much(c, c->fragments))
+        snprintf(text, NOTE_TEXT, "%lu packets are fragments, which are not put together", fragments);
+    else if (c->one_sided && out->exchanges < out->firsts + VERDICT_LEAST)
+        snprintf(text, NOTE_TEXT, "%lu connection%s captured in one direction only; record both (tcpdump without "
+                                  "'src' and 'dst', on one interface)",
+                 one_sided, one_sided == 1 ? " was" : "s were");
+    else if (is_unordered(c))
+        snprintf(text, NOTE_TEXT, "time stamps go backwards, and sorted by time the data do not follow one "
+                                  "another: a clock was set, or the packets are too far from their places "
+                                  "(reordercap sorts those)");
+}
+
+/* ---- notes ----------------------------------------------------------- */
 
 static void notes(struct capture *c) {
     struct findings *out = c->out;
@@ -260,7 +291,7 @@ static void notes(struct capture *c) {
         findings_note(
             out,
             "%lu packets are cut before the end of their TCP header: capture with a larger "
-            "snap length (tcpdump -s 128).",
+            "snap length (tcpdump -s 192).",
             (unsigned long)c->cut);
     if (c->evicted)
         findings_note(out,
@@ -322,6 +353,7 @@ int explain_capture(FILE *in, struct findings *out) {
         flows_free(c.flows);
         for (uint32_t i = 0; i < out->row_count; i++)
             find_unheld(&c, &out->rows[i]);
+        reason(&c);
         notes(&c);
     }
     table_free(&c.unheld);

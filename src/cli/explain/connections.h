@@ -49,6 +49,8 @@ struct connection {
     bool pushed;    /* TCP_NODELAY was on at the second piece or later */
     uint64_t rest_bytes;
     struct piece first, second, last;
+    /* The last write of the message before, if that had several, none of them pushed: */
+    struct piece before; /* line 0: none */
 };
 
 struct descriptor {

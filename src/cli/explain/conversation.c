@@ -10,6 +10,10 @@
  * quick peer add. */
 static const struct { int least, most; } timers[TIMERS] = {{LATE_USUAL_MS, 60}, {95, 115}, {190, 220}};
 
+/* Fewer waits as long as a timer are no sign of anything: at least 5 % of all. */
+static const double SOME = 0.05;
+enum { SOME_LEAST = 3 };
+
 static int timer_of(int64_t ns) {
     for (int i = 0; i < TIMERS; i++)
         if (ns >= timers[i].least * MS && ns <= timers[i].most * MS)
@@ -21,24 +25,28 @@ void conversation_add(struct conversation *c, enum message_kind kind, int64_t wa
                       const struct finding_example *example) {
     int timer = timer_of(wait_ns);
     waits_add(&c->all[kind], wait_ns);
-    for (int i = 0; i < TIMERS; i++)
-        if (c->timed[i].count && (i != timer || kind != MESSAGE_PIECES))
-            timeline_add(&c->when[i], example->at_ns[2], 0, 1);
+    for (int k = 0; k < MESSAGE_HOLDABLE; k++)
+        for (int i = 0; i < TIMERS; i++)
+            if (c->timed[k][i].waits.count && (i != timer || k != (int)kind))
+                timeline_add(&c->timed[k][i].when, example->at_ns[2], 0, 1);
     if (timer < 0)
         return;
     c->within[kind][timer]++;
-    if (kind != MESSAGE_PIECES)
+    if (kind >= MESSAGE_HOLDABLE)
         return;
-    if (c->timed[timer].count < EXAMPLES)
-        c->examples[timer][c->timed[timer].count] = *example;
-    waits_add(&c->timed[timer], wait_ns);
-    timeline_add(&c->when[timer], example->at_ns[2], 1, 0);
+    struct timed *t = &c->timed[kind][timer];
+    if (t->waits.count < EXAMPLES)
+        t->examples[t->waits.count] = *example;
+    waits_add(&t->waits, wait_ns);
+    timeline_add(&t->when, example->at_ns[2], 1, 0);
 }
 
 static uint64_t stalled_bytes(const struct conversation *c) {
-    for (int i = 0; i < TIMERS; i++)
-        if (c->timed[i].count)
-            return (uint64_t)c->examples[i][0].bytes[0] + c->examples[i][0].bytes[1];
+    for (int i = 0; i < TIMERS; i++) {
+        const struct timed *t = &c->timed[MESSAGE_PIECES][i];
+        if (t->waits.count)
+            return (uint64_t)t->examples[0].bytes[0] + t->examples[0].bytes[1];
+    }
     return 0;
 }
 
@@ -64,15 +72,16 @@ static double share(const struct conversation *c, enum message_kind kind, int ti
     return c->all[kind].count ? (double)c->within[kind][timer] / c->all[kind].count : 0;
 }
 
-static bool likely(const struct conversation *c, int timer) {
-    double n = c->timed[timer].count, all = c->all[MESSAGE_PIECES].count;
+static bool likely(const struct conversation *c, enum message_kind kind, int timer) {
+    double n = c->timed[kind][timer].waits.count;
     /* A peer with random delays has some within the bounds. */
-    if (n == 0 || n < 0.05 * all || n < 2 * around(&c->all[MESSAGE_PIECES], timer))
+    if (n == 0 || n < SOME * c->all[kind].count || n < 2 * around(&c->all[kind], timer))
         return false;
-    /* A peer that delays whole messages as well is slow itself. */
-    double pieces = n / all;
-    return share(c, MESSAGE_WHOLE, timer) < pieces / 2 &&
-           share(c, MESSAGE_FIRST, timer) < pieces / 2;
+    /* A peer that delays other messages as well is slow itself. */
+    for (int other = 0; other < MESSAGE_KINDS; other++)
+        if (other != (int)kind && share(c, other, timer) >= share(c, kind, timer) / 2)
+            return false;
+    return true;
 }
 
 /* ---- words ----------------------------------------------------------- */
@@ -85,11 +94,16 @@ static void compare(const struct waits *w, const char *what, char *text, size_t 
                  duration_text(waits_quantile(w, 0.5), median));
 }
 
-static void explain_why(const struct conversation *c, int timer, char *text, size_t size) {
-    bool compared = c->all[MESSAGE_WHOLE].count || c->all[MESSAGE_FIRST].count;
-    snprintf(text, size, "of %u messages in two or more small writes %u waited %d to %d ms",
-             c->all[MESSAGE_PIECES].count, c->timed[timer].count, timers[timer].least,
-             timers[timer].most);
+static void explain_why(const struct conversation *c, enum message_kind kind, int timer, char *text,
+                        size_t size) {
+    bool behind = kind == MESSAGE_BEHIND;
+    bool compared = behind || c->all[MESSAGE_WHOLE].count || c->all[MESSAGE_FIRST].count;
+    snprintf(text, size, "of %u %s %u waited %d to %d ms", c->all[kind].count,
+             behind ? "small messages behind one in several writes, whose last may have no answer,"
+                    : "messages in two or more small writes",
+             c->timed[kind][timer].waits.count, timers[timer].least, timers[timer].most);
+    if (behind)
+        compare(&c->all[MESSAGE_PIECES], "the messages before them", text, size);
     compare(&c->all[MESSAGE_WHOLE], "messages in one write", text, size);
     compare(&c->all[MESSAGE_FIRST], "the first of a connection, acknowledged at once,", text, size);
     size_t used = strlen(text);
@@ -100,17 +114,18 @@ static void explain_why(const struct conversation *c, int timer, char *text, siz
              c->exact ? "." : "; times up to the next call (strace -T tells more).");
 }
 
-static void undecided(const struct conversation *c, struct findings *out) {
-    const struct waits *w = &c->all[MESSAGE_PIECES];
-    char median[24];
-    if (w->count == 0 || waits_quantile(w, 0.5) < timers[0].least * MS)
+/* Waits as long as a stall that are none for sure: behind them may be a slow peer, a busy machine, or stalls. */
+static void undecided(const struct conversation *c, uint64_t exchanges, struct findings *out) {
+    uint64_t n = 0;
+    for (int kind = 0; kind < MESSAGE_KINDS; kind++)
+        for (int timer = 0; timer < TIMERS; timer++)
+            n += c->within[kind][timer];
+    if (n < SOME_LEAST || n < SOME * exchanges)
         return;
     snprintf(out->because, sizeof(out->because),
-             "in a log, waits behind small writes look like a slow peer; a capture can tell");
-    findings_note(out,
-                  "%s writes to %s in pieces and waits (%u times, median %s), but a slow peer "
-                  "looks the same. A capture can tell.",
-                  c->program, c->service, w->count, duration_text(waits_quantile(w, 0.5), median));
+             "%lu of %.80s's %lu waits for %s are as long as a stall, and nothing tells them from a slow peer or "
+             "a busy machine. A capture can tell (tcpdump -w)",
+             (unsigned long)n, c->program, (unsigned long)exchanges, c->service);
 }
 
 void conversation_judge(const struct conversation *c, struct findings *out) {
@@ -120,26 +135,28 @@ void conversation_judge(const struct conversation *c, struct findings *out) {
         exchanges += c->all[kind].count;
     out->exchanges += exchanges;
     out->firsts += exchanges < c->connections ? exchanges : c->connections;
-    for (int timer = 0; timer < TIMERS; timer++) {
-        if (!likely(c, timer))
+    for (int i = 0; i < MESSAGE_HOLDABLE * TIMERS; i++) {
+        enum message_kind kind = i / TIMERS;
+        int timer = i % TIMERS;
+        const struct timed *t = &c->timed[kind][timer];
+        if (!likely(c, kind, timer))
             continue;
         struct finding like = {
             .verdict = STALL_FOUND, .by_server = c->by_server, .bound = true, .port = c->port};
         memcpy(like.writer, c->program, sizeof(like.writer));
         memcpy(like.service, c->service, sizeof(like.service));
         memcpy(like.command, c->command, sizeof(like.command));
-        explain_why(c, timer, like.evidence, sizeof(like.evidence));
+        explain_why(c, kind, timer, like.evidence, sizeof(like.evidence));
         struct finding *row = findings_row(out, &like);
-        memcpy(row->examples, c->examples[timer], sizeof(row->examples));
-        if (unheld_is_about(&c->unheld, stalled_bytes(c)))
+        memcpy(row->examples, t->examples, sizeof(row->examples));
+        if (kind == MESSAGE_PIECES && unheld_is_about(&c->unheld, stalled_bytes(c)))
             row->unheld = c->unheld;
         row->connections += c->connections;
-        row->messages += c->all[MESSAGE_PIECES].count + c->all[MESSAGE_FIRST].count +
-                         c->all[MESSAGE_WHOLE].count;
-        waits_merge(&row->waits, &c->timed[timer]);
-        timeline_merge(&row->when, &c->when[timer]);
+        row->messages += exchanges;
+        waits_merge(&row->waits, &t->waits);
+        timeline_merge(&row->when, &t->when);
         any = true;
     }
     if (!any)
-        undecided(c, out);
+        undecided(c, exchanges, out);
 }

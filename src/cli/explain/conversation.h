@@ -17,9 +17,18 @@ enum { TIMERS = 3 };
 
 enum message_kind {
     MESSAGE_PIECES, /* two or more small writes, which Nagle's algorithm may hold */
+    MESSAGE_BEHIND, /* one small write, soon after a message of several: their last may have no answer */
     MESSAGE_FIRST,  /* the same, but the first of its connection */
     MESSAGE_WHOLE,  /* one write, or large, or under TCP_NODELAY, TCP_CORK or MSG_MORE */
     MESSAGE_KINDS,
+    MESSAGE_HOLDABLE = MESSAGE_BEHIND + 1, /* so many kinds may be held */
+};
+
+/* The waits of one kind that were as long as a timer. */
+struct timed {
+    struct waits waits;
+    struct timeline when;
+    struct finding_example examples[EXAMPLES];
 };
 
 /* All messages between one program and one service. */
@@ -33,9 +42,7 @@ struct conversation {
     uint64_t connections;
     struct waits all[MESSAGE_KINDS];
     uint32_t within[MESSAGE_KINDS][TIMERS]; /* of these, waits as long as a timer */
-    struct waits timed[TIMERS];             /* the same of MESSAGE_PIECES */
-    struct timeline when[TIMERS];
-    struct finding_example examples[TIMERS][EXAMPLES];
+    struct timed timed[MESSAGE_HOLDABLE][TIMERS];
     struct unheld unheld;
 };
 

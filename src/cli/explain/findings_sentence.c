@@ -38,11 +38,11 @@ struct verdict findings_verdict(const struct findings *f) {
     else if (f->entries == 0)
         verdict_because(&v, "there is no packet in this capture. Was it made on the right interface "
                             "(tcpdump -i any), for the right port, and while the programs talked?");
+    else if (f->because[0])
+        verdict_because(&v, "%s", f->because);
     else if (f->source == SOURCE_CAPTURE ? f->understood == 0 : f->connections == 0)
         verdict_because(&v, f->source == SOURCE_CAPTURE ? "there is no TCP in this capture"
                                                         : "there is no call on a TCP connection");
-    else
-        verdict_because(&v, "%s", f->because);
     return v;
 }
 

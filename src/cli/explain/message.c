@@ -11,6 +11,9 @@
 /* The MSS of Ethernet and of loopback: a log does not show the real one. */
 enum { MSS_USUAL = 1448, MSS_LOOPBACK = 65464 };
 
+/* Later, what was sent has been acknowledged. */
+static const int64_t DELAYED_LEAST_NS = 30 * MS;
+
 /* No timer of a delayed acknowledgement is longer; longer waits are cut. */
 static const int64_t LONG_NS = 10000 * MS;
 
@@ -77,6 +80,11 @@ static enum message_kind kind_of(const struct connection *conn) {
     uint32_t mss = mss_of(conn);
     bool held =
         conn->units >= 2 && !conn->pushed && conn->first.bytes < mss && conn->rest_bytes < mss;
+    bool behind = conn->before.line && conn->units == 1 && !conn->nodelay && !conn->corked &&
+                  !conn->open_unit && conn->first.bytes < mss &&
+                  conn->first.at_ns - conn->before.at_ns < DELAYED_LEAST_NS;
+    if (behind)
+        return MESSAGE_BEHIND;
     if (!held)
         return MESSAGE_WHOLE;
     return conn->creation_seen && !conn->had_message ? MESSAGE_FIRST : MESSAGE_PIECES;
@@ -165,22 +173,29 @@ void message_input(struct connections *l, const struct thread *t, struct connect
     if (conn->units == 0 || conn->kind == CONNECTION_OTHER)
         return;
     enum message_kind kind = kind_of(conn);
-    const struct piece *from = kind == MESSAGE_WHOLE ? &conn->last : &conn->second;
+    bool whole = kind == MESSAGE_WHOLE || kind == MESSAGE_BEHIND;
+    const struct piece *from = whole ? &conn->last : &conn->second;
+    const struct piece *one = kind == MESSAGE_BEHIND ? &conn->before : &conn->first;
+    const struct piece *two = kind == MESSAGE_BEHIND ? &conn->first : &conn->second;
     if (at_ns >= from->at_ns && was_waiting(t, from, at_ns)) {
         struct conversation *h = conversation_of(l, t, conn);
         h->exact |= exact;
-        struct finding_example example = {.number = {conn->first.line, conn->second.line, line},
-                                          .at_ns = {conn->first.at_ns, conn->second.at_ns, at_ns},
-                                          .bytes = {conn->first.bytes, (uint32_t)conn->rest_bytes}};
+        uint32_t rest = kind == MESSAGE_BEHIND ? conn->first.bytes : (uint32_t)conn->rest_bytes;
+        struct finding_example example = {.number = {one->line, two->line, line},
+                                          .at_ns = {one->at_ns, two->at_ns, at_ns},
+                                          .bytes = {one->bytes, rest}};
         snprintf(example.from, sizeof(example.from), "%d", conn->descriptor);
         const char *to = !h->by_server ? h->service : conn->peer[0] ? conn->peer : "a client";
         snprintf(example.to, sizeof(example.to), "%s", to);
-        memcpy(example.place[0], conn->first.place, PLACE_TEXT);
-        memcpy(example.place[1], conn->second.place, PLACE_TEXT);
+        memcpy(example.place[0], one->place, PLACE_TEXT);
+        memcpy(example.place[1], two->place, PLACE_TEXT);
         note_unheld(h, conn, kind, line, at_ns);
         int64_t wait = at_ns - from->at_ns;
         conversation_add(h, kind, wait < LONG_NS ? wait : LONG_NS, &example);
     }
+    conn->before = (struct piece){.line = 0};
+    if (conn->units >= 2 && !conn->pushed)
+        conn->before = conn->last;
     conn->had_message = true;
     message_drop(conn);
 }
