@@ -109,8 +109,8 @@ def framed(link, packet):
 
 
 LINK_TYPES = {"ethernet": ETHERNET, "padded": ETHERNET, "vlan": ETHERNET, "double vlan": ETHERNET,
-              "mpls": ETHERNET, "pppoe": ETHERNET, "snap": ETHERNET, "cooked snap": SLL, "cooked": SLL, "cooked 2": SLL2, "null": NULL,
-              "loop": LOOP, "raw": RAW}
+              "mpls": ETHERNET, "pppoe": ETHERNET, "snap": ETHERNET, "cooked snap": SLL, "cooked": SLL,
+              "cooked 2": SLL2, "null": NULL, "loop": LOOP, "raw": RAW}
 
 
 class Capture:

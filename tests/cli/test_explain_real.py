@@ -257,8 +257,9 @@ def test_a_message_behind_one_without_an_answer(tmp_path):
 
     def attempt():
         with CrossingPeer() as peer:
-            subprocess.run(["strace", "-f", "-tt", "-T", "-o", path, program("crossing"), *peer.target, "20", "closes"],
-                           env=bare_env(), check=True, stdout=subprocess.DEVNULL, timeout=60)
+            words = [program("crossing"), *peer.target, "20", "closes"]
+            subprocess.run(["strace", "-f", "-tt", "-T", "-o", path, *words], env=bare_env(), check=True,
+                           stdout=subprocess.DEVNULL, timeout=60)
         found = explained(path)
         assert 10 <= found["stalls"] <= 20
         (writer,) = found["writers"]

@@ -6,6 +6,8 @@ import json
 import random
 import re
 
+from unittest.mock import ANY
+
 import pytest
 
 from harness import VERDICT_CODES, unstall
@@ -312,7 +314,7 @@ def busy_at_times(log):
 
 
 def behind_an_unanswered_one(log):
-    """A is read in two parts, B, which has no answer, lies in between, and C waits: it is not known for what."""
+    """A is read in two parts, B, which has no answer, lies in between, and C waits, none knows for what."""
     log.connected()
     for i in range(20):
         for part, wait in enumerate((0.1, 0.1, 43)):
@@ -522,6 +524,43 @@ def test_noise_between_the_lines(tmp_path):
         lines += [dice.choice(noise), line.encode()]
     found = explained(tmp_path, b"\n".join(lines))
     assert found["stalls"] == 20
+
+
+def test_strings_in_hexadecimal_are_read(tmp_path):
+    """strace -xx: the program was called \\x2e\\x2f..., and no command could be typed."""
+    log = Log()
+    log.line(-1, 'execve("./app", ["./app", "--to", "a b"], 0x7f /* 9 vars */) = 0', took=0.1)
+    log.line(-0.9, 'execve("./app", ["./app", "run"], 0x7f /* 9 vars */) = 0', took=0.1)
+    log.lines += stalling().lines
+    def coded(match):
+        return '"' + "".join(f"\\x{ord(c):02x}" for c in match.group(1)) + '"'
+    plain, hexed = log.text(), re.sub(r'"([^"]*)"', coded, log.text())
+    assert hexed.count("\\x") > 1000
+    assert explained(tmp_path, hexed) == {**explained(tmp_path, plain), "made": ANY}
+    told = unstall("explain", tmp_path / "strace.log").stdout
+    assert "app writes its requests to 192.0.2.2:80 in pieces" in " ".join(told.split())
+    assert "    unstall run -- ./app run\n" in told
+
+
+TCPDUMPS_TEXT = {
+    "plain": "10:05:59.059953 IP localhost.51392 > localhost.38553: Flags [P.], seq 1:5, ack 3, length 4",
+    "-ttt -q": " 00:00:00.000000 IP 127.0.0.1.43756 > 127.0.0.1.60039: tcp 4",
+    "-tttt -q": "2026-11-28 10:06:08.958243 IP6 ::1.35729 > ::1.46158: tcp 0",
+    "-t -q": "IP 127.0.0.1.43756 > 127.0.0.1.60039: tcp 4",
+    "-e": "10:06:03.994835 00:00:00:00:00:00 (oui Ethernet) > 00:00:00:00:00:00 (oui Ethernet), ethertype "
+          "IPv4 (0x0800), length 79: localhost.36693 > localhost.35370: Flags [P.], seq 1:14, ack 3",
+}
+
+
+@pytest.mark.parametrize("form", TCPDUMPS_TEXT)
+def test_the_text_of_tcpdump_is_not_enough(tmp_path, form):
+    """With -q and with -e it was "neither a capture nor a log of strace"."""
+    path = tmp_path / "text"
+    path.write_text(20 * (TCPDUMPS_TEXT[form] + "\n"))
+    done = unstall("explain", path)
+    assert done.returncode == 125
+    assert done.stderr == (f"unstall explain: {path}: is the text output of tcpdump, which is not enough; "
+                           "record a file: tcpdump -w FILE\n")
 
 
 @pytest.mark.parametrize("strip, reason", [

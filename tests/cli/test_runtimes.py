@@ -228,7 +228,8 @@ def python_told(second="100"):
 def test_py_spy_names_both_lines_of_a_running_server(py_spy, second):
     """From 1 400 bytes on, the second piece was none."""
     size = int(second.replace(" ", ""))
-    with talking_server("/usr/bin/python3", PROGRAMS / "two_authors.py", str(size), answer=200 + size) as server:
+    words = ["/usr/bin/python3", PROGRAMS / "two_authors.py", str(size)]
+    with talking_server(*words, answer=200 + size) as server:
         def attempt():
             text = observed("--time", "4", str(server.pid), PATH=py_spy)
             assert server.poll() is None

@@ -235,22 +235,26 @@ static void reason(const struct capture *c) {
     unsigned long cut = c->cut, tunnels = c->tunnels, fragments = c->fragments, one_sided = c->one_sided;
     char *text = out->because;
     if (is_much(c, c->cut))
-        snprintf(text, NOTE_TEXT, "%lu packets are cut before the end of their TCP header; record with a larger "
-                                  "snap length (tcpdump -s 192)", cut);
+        snprintf(text, NOTE_TEXT,
+                 "%lu packets are cut before the end of their TCP header; record with a larger snap length "
+                 "(tcpdump -s 192)",
+                 cut);
     else if (out->understood == 0 && tunnels)
-        snprintf(text, NOTE_TEXT, "there is no TCP in this capture, but there are %lu packets of a tunnel that "
-                                  "cannot be read (%s); record on the tunnel's own interface (tcpdump -i any)",
+        snprintf(text, NOTE_TEXT,
+                 "there is no TCP in this capture, but there are %lu packets of a tunnel that cannot be read "
+                 "(%s); record on the tunnel's own interface (tcpdump -i any)",
                  tunnels, c->tunnel);
     else if (is_much(c, c->fragments))
         snprintf(text, NOTE_TEXT, "%lu packets are fragments, which are not put together", fragments);
     else if (c->one_sided && out->exchanges < out->firsts + VERDICT_LEAST)
-        snprintf(text, NOTE_TEXT, "%lu connection%s captured in one direction only; record both (tcpdump without "
-                                  "'src' and 'dst', on one interface)",
+        snprintf(text, NOTE_TEXT,
+                 "%lu connection%s captured in one direction only; record both (tcpdump without 'src' and "
+                 "'dst', on one interface)",
                  one_sided, one_sided == 1 ? " was" : "s were");
     else if (is_unordered(c))
-        snprintf(text, NOTE_TEXT, "time stamps go backwards, and sorted by time the data do not follow one "
-                                  "another: a clock was set, or the packets are too far from their places "
-                                  "(reordercap sorts those)");
+        snprintf(text, NOTE_TEXT,
+                 "time stamps go backwards, and sorted by time the data do not follow one another: a clock "
+                 "was set, or the packets are too far from their places (reordercap sorts those)");
 }
 
 /* ---- notes ----------------------------------------------------------- */
@@ -302,6 +306,20 @@ static void notes(struct capture *c) {
         findings_note(out, "Time stamps go backwards in places: stalls there may be missed.");
 }
 
+/* libpcap reads files with one link type; Wireshark writes files with several. */
+static void advise_one_link(int link, char *text, size_t size) {
+    const char *name = link == DLT_LINUX_SLL    ? "linux-sll"
+                       : link == DLT_LINUX_SLL2 ? "linux-sll2"
+                       : link == DLT_NULL       ? "null"
+                       : link == DLT_LOOP       ? "loop"
+                       : link == DLT_EN10MB     ? "ether"
+                                                : "rawip";
+    snprintf(text, size,
+             "; leave one interface, here the first: tshark -r FILE -Y frame.interface_id==0 -w - | "
+             "editcap -F pcap -T %s - NEW",
+             name);
+}
+
 static int read_packets(pcap_t *pcap, struct capture *c) {
     struct pcap_pkthdr *header;
     const u_char *data;
@@ -312,12 +330,13 @@ static int read_packets(pcap_t *pcap, struct capture *c) {
     }
     order_end(&c->order);
     if (result == PCAP_ERROR) {
-        /* libpcap reads files with one link type; Wireshark writes files with several. */
         bool several = strstr(pcap_geterr(pcap), "different from the type of the first") != NULL;
+        char advice[160] = "";
+        if (several)
+            advise_one_link(link, advice, sizeof(advice));
         snprintf(c->out->stopped, NOTE_TEXT, "%s after packet %lu: %s%s",
                  several ? "not understood" : "damaged", (unsigned long)c->out->entries,
-                 pcap_geterr(pcap),
-                 several ? "; leave one kind: tshark -r FILE -Y frame.interface_id==0 -w NEW" : "");
+                 pcap_geterr(pcap), advice);
     }
     return c->out->entries == 0 && result == PCAP_ERROR ? -EBADMSG : 0;
 }

@@ -114,7 +114,7 @@ static void explain_why(const struct conversation *c, enum message_kind kind, in
              c->exact ? "." : "; times up to the next call (strace -T tells more).");
 }
 
-/* Waits as long as a stall that are none for sure: behind them may be a slow peer, a busy machine, or stalls. */
+/* Waits as long as a stall, of which none is claimed: a slow peer, a busy machine, or stalls. */
 static void undecided(const struct conversation *c, uint64_t exchanges, struct findings *out) {
     uint64_t n = 0;
     for (int kind = 0; kind < MESSAGE_KINDS; kind++)
@@ -123,8 +123,8 @@ static void undecided(const struct conversation *c, uint64_t exchanges, struct f
     if (n < SOME_LEAST || n < SOME * exchanges)
         return;
     snprintf(out->because, sizeof(out->because),
-             "%lu of %.80s's %lu waits for %s are as long as a stall, and nothing tells them from a slow peer or "
-             "a busy machine. A capture can tell (tcpdump -w)",
+             "%lu of %.80s's %lu waits for %s are as long as a stall, and nothing tells them from a slow "
+             "peer or a busy machine. A capture can tell (tcpdump -w)",
              (unsigned long)n, c->program, (unsigned long)exchanges, c->service);
 }
 

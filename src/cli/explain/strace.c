@@ -34,6 +34,26 @@ static void take_byte(struct text *x, char c) {
     x->length++;
 }
 
+static int hex(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* "\x2e\x2f" of strace -xx is "./".  What strace would write with a backslash without -xx stays as it is. */
+static void read_hex(char *line) {
+    char *to = line;
+    for (const char *p = line; *p; to++) {
+        bool coded = p[0] == '\\' && p[1] == 'x' && hex(p[2]) >= 0 && hex(p[3]) >= 0;
+        int c = coded ? hex(p[2]) * 16 + hex(p[3]) : 0;
+        if (c >= ' ' && c <= '~' && c != '"' && c != '\\') {
+            *to = (char)c;
+            p += 4;
+        } else {
+            *to = *p++;
+        }
+    }
+    *to = '\0';
+}
+
 static void end_line(struct text *x) {
     uint64_t more = x->length > HEAD ? x->length - HEAD : 0, kept = more < TAIL ? more : TAIL;
     uint64_t head = x->length - more;
@@ -41,6 +61,7 @@ static void end_line(struct text *x) {
         x->line[head + i] = x->tail[(more - kept + i) % TAIL];
     x->line[head + kept] = '\0';
     x->length = 0;
+    read_hex(x->line);
 }
 
 /* ---- times ----------------------------------------------------------- */
@@ -133,9 +154,10 @@ static void take_frame(struct strace_log *g, const char *text) {
     message_place(conn, g->written_line, place);
 }
 
-/* "12:00:00.000000 IP 10.0.0.1.4000 > 10.0.0.2.80: Flags [P.], …" */
+/* "12:00:00.000000 IP 10.0.0.1.4000 > 10.0.0.2.80: Flags [P.], …"; with -q ": tcp 100" */
 static bool is_tcpdumps_text(const char *line) {
-    return strstr(line, ": Flags [") && (strstr(line, "IP ") || strstr(line, "IP6 "));
+    const char *to = strstr(line, " > "), *quiet = to ? strstr(to, ": tcp ") : NULL;
+    return to && (strstr(to, ": Flags [") || (quiet && quiet[6] >= '0' && quiet[6] <= '9'));
 }
 
 static void take_line(struct strace_log *g, const char *text) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# two_authors.py [BYTES]: a server that writes each answer in two pieces, the second of so many bytes (100).  It
-# prints its port.
+# two_authors.py [BYTES]: a server that writes each answer in two pieces, the second of so many bytes (100).
+# It prints its port.
 import socket
 import sys
 
