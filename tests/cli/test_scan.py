@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """unstall scan names the processes that stall, and no others; nothing is touched."""
 
-import base64
 import contextlib
 import json
 import os
@@ -17,7 +16,7 @@ import pytest
 from test_top import Terminal
 
 from harness import (COMMAND, VERDICT_CODES, AnsweringPeer, bare_env, command_of_everybody, patiently,
-                     podman_env, remove_cgroups, run, second_thread, skip, started, two_namespaces, unstall,
+                     podman_env, remove_cgroups, second_thread, skip, started, two_namespaces, unstall,
                      within)
 from harness.capture import captured
 
@@ -566,38 +565,6 @@ def test_the_report_can_be_a_page(tmp_path):
     page = path.read_text("utf-8")
     assert page.startswith("<!DOCTYPE html>") and f"({actor.pid})" in page
     assert f"unstall doctor {actor.pid}" in page and "of it python3" in page
-
-
-# Runs the words behind it where Python cannot be run, in a mount namespace of its own.
-NO_PYTHON = 'mount --bind /dev/null /usr/bin/python3 && exec "$@"'
-
-
-def test_a_page_that_cannot_be_drawn_is_refused_at_once(tmp_path):
-    """Without Python, or without the part of the command that is written in it; not after the scan."""
-    path = tmp_path / "page.html"
-    words = ["scan", "--time", "60", "--html", path]
-    done = run(["unshare", "--mount", "sh", "-c", NO_PYTHON, "sh", COMMAND, *words], bare_env(), check=False)
-    if "unshare failed" in done.stderr:
-        skip("no mount namespace can be made here")
-    assert (done.returncode, done.stdout, done.stderr) == (
-        125, "", f"unstall scan: --html {path}: /usr/bin/python3 draws the page: Permission denied; install "
-        "python3, or take --json\n")
-    (tmp_path / "bin").mkdir()
-    done = run([shutil.copy(COMMAND, tmp_path / "bin/unstall"), *words], bare_env(), check=False)
-    assert done.returncode == 125 and not path.exists()
-    assert re.fullmatch(rf"unstall scan: --html {path}: what draws the page is not in \S+/pages, relative to "
-                        r"the folder of this command; install it, or take --json\n", done.stderr)
-
-
-def test_a_page_has_the_json_that_it_was_drawn_from(tmp_path):
-    path = tmp_path / "page.html"
-    assert unstall("scan", "--time", "0.2", "--port", "1", "--html", path).returncode == 2
-    kept = re.search(r'<a download="unstall-scan.json" href="data:application/json;base64,([^"]*)">',
-                     path.read_text("utf-8"))[1]
-    told = json.loads(unstall("scan", "--time", "0.2", "--port", "1", "--json").stdout)
-    made = json.loads(base64.b64decode(kept))
-    assert made.keys() == told.keys()
-    assert made["made"] == told["made"] | {"at": made["made"]["at"], "command": made["made"]["command"]}
 
 
 @pytest.mark.parametrize("columns, headings", [

@@ -38,7 +38,7 @@ static int show(struct survey *s) {
 /* The file of the page is opened before the scan, so that a path that cannot be written is said at once. */
 static int report(struct scan *s) {
     struct survey *v = &s->survey;
-    struct render page;
+    struct render page = {.json = stdout};
     if (s->page && render_begin(&page, s->page) != 0)
         return EXIT_OWN;
     if (isatty(STDERR_FILENO) && !s->watch)
@@ -47,7 +47,7 @@ static int report(struct scan *s) {
     if (failed)
         complain("the scan has failed: %s", strerror(-failed));
     else
-        survey_report(s->page ? page.json : stdout, v, s->json || s->page);
+        survey_report(page.json, v, s->json || s->page);
     if (s->page && render_end(&page, !failed) != 0)
         return EXIT_OWN;
     if (failed || finish_output() != 0)
