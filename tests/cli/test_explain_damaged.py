@@ -6,6 +6,7 @@ UNSTALL_TEST_LARGE=1 reads a gigabyte instead of a hundred megabytes.
 """
 
 import contextlib
+import fcntl
 import gzip
 import json
 import os
@@ -17,6 +18,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import termios
 import time
 from pathlib import Path
 
@@ -118,6 +120,48 @@ def test_interfaces_of_two_kinds_in_one_file(tmp_path, link):
     done = unstall("explain", "--json", tmp_path / "new")
     (found,) = json.loads(done.stdout)
     assert (found["stalls"], found["error"]) == (4, None)
+
+
+def shown(columns, *words):
+    """The lines on a terminal of so many columns."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with subprocess.Popen([COMMAND, "explain", *words], stdout=theirs, stderr=subprocess.DEVNULL,
+                          env=bare_env(NO_COLOR="1", TERM="xterm", LC_ALL="C.UTF-8")) as command:
+        os.close(theirs)
+        data = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while piece := os.read(ours, 65536):
+                data += piece
+        os.close(ours)
+    assert command.returncode == 1
+    return [line.rstrip() for line in data.decode().replace("\r", "").splitlines()]
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 200])
+@pytest.mark.parametrize("addresses", [{}, {"client": "2001:db8::1234:1", "server": "2001:db8::1234:2"}],
+                         ids=["IPv4", "IPv6"])
+@pytest.mark.parametrize("words", [[], ["--ladder"]], ids=["text", "ladder"])
+def test_it_keeps_to_the_width_of_the_terminal(tmp_path, words, addresses, columns):
+    """Text and ladder had 80 columns everywhere, and a terminal broke each line."""
+    capture = Capture()
+    dialog = Dialog(capture, **addresses)
+    dialog.handshake(0)
+    for i in range(3):
+        dialog.stall(1 + i)
+    (tmp_path / "a.pcap").write_bytes(capture.pcap())
+    lines = shown(columns, *words, tmp_path / "a.pcap")
+    lines = lines[next(at for at, line in enumerate(lines) if "a.pcap" in line) + 1:]  # behind the path
+    assert len(lines) > 10
+    assert max(map(len, lines)) <= min(columns, 80), "\n".join(lines)
+    text = " ".join(" ".join(lines).replace("\\ ", "").split())
+    if words:
+        assert "acknowledgement, delayed" in text and "100 bytes held" in text
+        heights = {line.index("│") for line in lines if "│" in line and "█" not in line}
+        assert len(heights) == 1
+    else:
+        assert "unstall run --quickack auto -- SERVER" in text and "tot" in text
+        assert "ip route change ROUTE quickack 1" in text
 
 
 def test_any_truncation_and_any_damage_ends_well(tmp_path):

@@ -71,51 +71,90 @@ void ladder_json(struct json *j, const struct ladder *l, const char *caption) {
 
 /* ---- as text --------------------------------------------------------- */
 
-enum { TIME_COLUMNS = 12, SPAN = 46 };
+/* The longest label has 24 columns. */
+enum { TIME_MOST = 12, TIME_LEAST = 8, SPAN_MOST = 46, SPAN_LEAST = 28, LINES = 3 };
 
-/* An arrow over SPAN columns with its label in the middle. */
-static void text_arrow(FILE *out, const struct ladder_step *s, bool ascii) {
+struct sheet {
+    FILE *out;
+    bool ascii;
+    unsigned width;
+    int time, span; /* columns of the time, and between the life lines */
+};
+
+static struct sheet sheet_of(FILE *out, unsigned width, bool ascii) {
+    struct sheet s = {.out = out, .ascii = ascii, .width = width, .time = TIME_MOST, .span = SPAN_MOST};
+    if (width < LADDER_COLUMNS) {
+        s.time = TIME_LEAST;
+        s.span = (int)width - TIME_LEAST - LINES - 1;
+    }
+    s.span = s.span < SPAN_LEAST ? SPAN_LEAST : s.span > SPAN_MOST ? SPAN_MOST : s.span;
+    return s;
+}
+
+/* An arrow over the span with its label in the middle. */
+static void text_arrow(const struct sheet *sheet, const struct ladder_step *s) {
+    FILE *out = sheet->out;
     char label[64];
-    bool right = s->kind == LADDER_DATA;
+    bool right = s->kind == LADDER_DATA, ascii = sheet->ascii;
     const char *dash = ascii ? "-" : "─";
-    size_t used = strlen(ladder_label(s, label)) + 4, left = (SPAN - used) / 2;
+    int used = (int)strlen(ladder_label(s, label)) + 4, left = (sheet->span - used) / 2;
     fputs(right ? dash : ascii ? "<" : "◀", out);
-    for (size_t i = 0; i < left; i++)
+    for (int i = 0; i < left; i++)
         fputs(dash, out);
     fprintf(out, " %s ", label);
-    for (size_t i = left + used; i < SPAN; i++)
+    for (int i = left + used; i < sheet->span; i++)
         fputs(dash, out);
     fputs(right ? ascii ? ">" : "▶" : dash, out);
 }
 
-static void text_gap(FILE *out, const struct ladder *l, unsigned held, bool ascii) {
-    const char *line = ascii ? "|" : "│", *wait = ascii ? "#" : "█";
+static void text_gap(const struct sheet *sheet, const struct ladder *l, unsigned held) {
+    const char *line = sheet->ascii ? "|" : "│", *wait = sheet->ascii ? "#" : "█";
     char label[64], note[96];
     ladder_label(&l->step[held], label);
     snprintf(note, sizeof(note), "%.1f ms", (double)ladder_held_ns(l) / 1e6);
-    const char *const rows[] = {label, note, ""};
+    char *by = (int)strlen(label) > sheet->span - 2 ? strstr(label, " by ") : NULL;
+    const char *const rows[] = {label, by ? by + 1 : note, by ? note : ""};
+    if (by)
+        *by = '\0';
     for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        fprintf(out, "%*s ", TIME_COLUMNS, "");
-        fputs(wait, out);
-        fputs("  ", out);
-        print_left(out, rows[i], SPAN - 2);
-        fprintf(out, "%s\n", line);
+        fprintf(sheet->out, "%*s ", sheet->time, "");
+        fputs(wait, sheet->out);
+        fputs("  ", sheet->out);
+        print_left(sheet->out, rows[i], (size_t)sheet->span - 2);
+        fprintf(sheet->out, "%s\n", line);
     }
 }
 
-void ladder_text(FILE *out, const struct ladder *l, bool ascii) {
+/* The names stand above their lines; two that do not fit beside one another have a line each. */
+static void text_names(const struct sheet *sheet, const struct ladder *l) {
+    FILE *out = sheet->out;
+    size_t writer = columns_of(l->writer), peer = columns_of(l->peer), above = (size_t)sheet->span + 1;
+    size_t room = sheet->width - (size_t)sheet->time - 1, begins = above > peer / 2 ? above - peer / 2 : 0;
+    const char *predicted = sheet->time < TIME_MOST ? "would be" : "predicted";
+    fprintf(out, "%*s ", sheet->time, l->predicted ? predicted : "ms");
+    if (begins + peer > room)
+        begins = room > peer ? room - peer : 0;
+    if (writer + 1 > begins) {
+        fprintf(out, "%s\n%*s ", l->writer, sheet->time, "");
+        writer = 0;
+    } else {
+        fputs(l->writer, out);
+    }
+    fprintf(out, "%*s%s\n", (int)(begins - writer), "", l->peer);
+}
+
+void ladder_text(FILE *out, const struct ladder *l, unsigned width, bool ascii) {
+    const struct sheet sheet = sheet_of(out, width, ascii);
     const char *line = ascii ? "|" : "│";
-    fprintf(out, "%*s ", TIME_COLUMNS, l->predicted ? "predicted" : "ms");
-    print_left(out, l->writer, SPAN + 1 - columns_of(l->peer) / 2);
-    fprintf(out, "%s\n", l->peer);
+    text_names(&sheet, l);
     for (unsigned i = 0; i < l->count; i++) {
         const struct ladder_step *s = &l->step[i];
         if (s->kind == LADDER_HELD) {
-            text_gap(out, l, i, ascii);
+            text_gap(&sheet, l, i);
             continue;
         }
-        fprintf(out, "%*.3f %s", TIME_COLUMNS, (double)s->at_ns / 1e6, line);
-        text_arrow(out, s, ascii);
+        fprintf(out, "%*.3f %s", sheet.time, (double)s->at_ns / 1e6, line);
+        text_arrow(&sheet, s);
         fprintf(out, "%s\n", line);
     }
 }

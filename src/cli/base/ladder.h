@@ -46,8 +46,8 @@ int64_t ladder_held_ns(const struct ladder *l);
 /* "200 bytes", "acknowledgement, delayed" */
 const char *ladder_label(const struct ladder_step *s, char text[64]);
 
-/* At most 80 columns; `ascii` uses ASCII only. */
-void ladder_text(FILE *out, const struct ladder *l, bool ascii);
+/* In `width` columns, from 40 on; `ascii` uses ASCII only. */
+void ladder_text(FILE *out, const struct ladder *l, unsigned width, bool ascii);
 
 /* One entry of the array `ladders`: the JSON that src/pages draws. */
 void ladder_json(struct json *j, const struct ladder *l, const char *caption);

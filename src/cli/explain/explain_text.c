@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The report for people: a verdict in one sentence, a table, an example to look up, and the commands to
- * type.  It is 80 columns wide.
+ * type.  It is as wide as the terminal, 80 columns at most.
  */
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,7 +12,7 @@
 #include "prose.h"
 #include "terminal.h"
 
-enum { COLUMNS = 80, ROWS_SHOWN = 10 };
+enum { COLUMNS_LEAST = 40, COLUMNS = 80, ROWS_SHOWN = 10 };
 
 static const char *plural(uint64_t n) {
     return n == 1 ? "" : "s";
@@ -21,8 +22,48 @@ static unsigned long lu(uint64_t n) {
     return (unsigned long)n;
 }
 
+static unsigned width_of(FILE *out) {
+    return terminal_width_within(out, COLUMNS_LEAST, COLUMNS);
+}
+
 static void paragraph(FILE *out, const char *text) {
-    print_wrapped(out, text, 0, 0, COLUMNS);
+    print_wrapped(out, text, 0, 0, width_of(out));
+}
+
+/* "  12:00:00.000001  200 bytes are written" */
+static void event(FILE *out, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static void event(FILE *out, const char *at, const char *format, ...) {
+    char text[NOTE_TEXT];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    fprintf(out, "  %s  ", at);
+    print_wrapped(out, text, (unsigned)strlen(at) + 4, 4, width_of(out));
+}
+
+/* A command as it is typed; on a narrow terminal in lines that a shell takes for one, its remark below. */
+static void command(FILE *out, const char *text) {
+    enum { INDENT = 4, END = 2 };
+    unsigned width = width_of(out), column = INDENT;
+    bool wraps = strlen(text) + INDENT > width;
+    fprintf(out, "%*s", INDENT, "");
+    while (*text) {
+        if (wraps && strncmp(text, "   # ", 5) == 0) {
+            fprintf(out, "\n%*s%s", INDENT, "", text + 3);
+            break;
+        }
+        unsigned word = (unsigned)strcspn(text, " ");
+        bool more = text[word] == ' ';
+        if (wraps && column > INDENT && column + word + (more ? END : 0u) > width) {
+            fprintf(out, "\\\n%*s", 2 * INDENT, "");
+            column = 2 * INDENT;
+        }
+        fprintf(out, "%.*s%s", (int)word, text, more ? " " : "");
+        column += word + 1;
+        text += word + (more ? 1 : 0);
+    }
+    fputc('\n', out);
 }
 
 static void clock_text(int64_t ns, bool of_a_day, char text[32]) {
@@ -41,37 +82,66 @@ static void clock_text(int64_t ns, bool of_a_day, char text[32]) {
 static void head(FILE *out, const char *name, const struct findings *f) {
     bool capture = f->source == SOURCE_CAPTURE;
     char text[24];
+    struct prose p = {.used = 0};
+    prose_add(&p, "%s, %lu %s%s", capture ? "capture" : "strace log", lu(f->entries),
+              capture ? "packet" : "line", plural(f->entries));
+    if (f->connections)
+        prose_add(&p, ", %lu TCP connection%s", lu(f->connections), plural(f->connections));
+    if (f->entries)
+        prose_add(&p, ", %s", duration_text(f->until_ns - f->from_ns, text));
     fputs(colour(out, BOLD), out);
     print_safe(out, name);
-    fprintf(out, "%s: %s, %lu %s%s", colour(out, PLAIN), capture ? "capture" : "strace log",
-            lu(f->entries), capture ? "packet" : "line", plural(f->entries));
-    if (f->connections)
-        fprintf(out, ", %lu TCP connection%s", lu(f->connections), plural(f->connections));
-    if (f->entries)
-        fprintf(out, ", %s", duration_text(f->until_ns - f->from_ns, text));
-    fputs("\n\n", out);
+    fprintf(out, "%s: ", colour(out, PLAIN));
+    print_wrapped(out, p.text, (unsigned)columns_of(name) + 2, 0, width_of(out));
+    fputc('\n', out);
 }
 
+/* ---- the table: what does not fit is left out, the last of these first -------------------------------- */
+
+enum { NAME = 22, NUMBER = 9, LEAST = 2 * NUMBER + NAME, WITH_MEDIAN = LEAST + NUMBER };
+enum { WITH_MESSAGES = WITH_MEDIAN + NUMBER, WITH_TO = WITH_MESSAGES + NAME };
+
 /* A name that is too long for its column has a line of its own. */
+static void named(FILE *out, const char *name) {
+    print_safe(out, name);
+    if (columns_of(name) > NAME)
+        fprintf(out, "\n%*s", NAME, "");
+    else
+        fprintf(out, "%*s", (int)(NAME - columns_of(name)), "");
+}
+
+static void table_line(FILE *out, const char *const cells[6]) {
+    unsigned width = width_of(out);
+    named(out, cells[0]);
+    if (width >= WITH_TO) {
+        fputc(' ', out);
+        named(out, cells[1]);
+    }
+    fprintf(out, " %7s", cells[2]);
+    if (width >= WITH_MESSAGES)
+        fprintf(out, " %8s", cells[3]);
+    if (width >= WITH_MEDIAN)
+        fprintf(out, " %8s", cells[4]);
+    fprintf(out, " %8s\n", cells[5]);
+}
+
 static void table_row(FILE *out, const struct finding *r) {
-    char median[24], total[24];
+    char median[24], total[24], stalls[24], messages[24];
     const char *to = r->verdict == STALL_ONE_WAY ? "(never answered)"
                      : r->by_server              ? "its clients"
                                                  : r->service;
-    if (strlen(r->writer) > 22 || strlen(to) > 22)
-        fprintf(out, "%s\n%-22s %-22s", r->writer, "", strlen(to) > 22 ? "" : to);
-    else
-        fprintf(out, "%-22s %-22s", r->writer, to);
-    fprintf(out, " %7u %8lu %8s %8s\n", r->waits.count, lu(r->messages),
-            duration_text(waits_quantile(&r->waits, 0.5), median),
-            duration_text(r->waits.sum_ns, total));
-    if (strlen(to) > 22)
+    bool apart = strlen(to) > NAME;
+    snprintf(stalls, sizeof(stalls), "%u", r->waits.count);
+    snprintf(messages, sizeof(messages), "%lu", lu(r->messages));
+    duration_text(waits_quantile(&r->waits, 0.5), median);
+    duration_text(r->waits.sum_ns, total);
+    table_line(out, (const char *[]){r->writer, apart ? "" : to, stalls, messages, median, total});
+    if (apart && width_of(out) >= WITH_TO)
         fprintf(out, "    to %s\n", to);
 }
 
 static void table(FILE *out, const struct findings *f) {
-    fprintf(out, "%-22s %-22s %7s %8s %8s %8s\n", "writes in pieces", "to", "stalls", "messages",
-            "median", "total");
+    table_line(out, (const char *[]){"writes in pieces", "to", "stalls", "messages", "median", "total"});
     for (uint32_t i = 0; i < f->row_count && i < ROWS_SHOWN; i++)
         table_row(out, &f->rows[i]);
     if (f->row_count > ROWS_SHOWN)
@@ -79,42 +149,50 @@ static void table(FILE *out, const struct findings *f) {
     fputc('\n', out);
 }
 
+/* ---- the example and the cure ----------------------------------------- */
+
 static void capture_example(FILE *out, const struct finding_example *e) {
-    char at[32], wait[24];
-    fprintf(out, "For example, %s -> %s, packets %lu, %lu and %lu:\n", e->from, e->to,
-            lu(e->number[0]), lu(e->number[1]), lu(e->number[2]));
+    char at[32], wait[24], text[NOTE_TEXT];
+    snprintf(text, sizeof(text), "For example, %s -> %s, packets %lu, %lu and %lu:", e->from, e->to,
+             lu(e->number[0]), lu(e->number[1]), lu(e->number[2]));
+    paragraph(out, text);
     clock_text(e->at_ns[0], false, at);
-    fprintf(out, "  %s  %u byte%s, a small segment; the rest is held back\n", at, e->bytes[0],
-            plural(e->bytes[0]));
+    event(out, at, "%u byte%s, a small segment; the rest is held back", e->bytes[0], plural(e->bytes[0]));
     clock_text(e->at_ns[1], false, at);
-    fprintf(out, "  %s  %s later: the peer's bare acknowledgement, delayed\n", at,
-            duration_text(e->at_ns[1] - e->at_ns[0], wait));
+    event(out, at, "%s later: the peer's bare acknowledgement, delayed",
+          duration_text(e->at_ns[1] - e->at_ns[0], wait));
     clock_text(e->at_ns[2], false, at);
-    fprintf(out, "  %s  %s later: the rest, %u byte%s, freed by it\n\n", at,
-            duration_text(e->at_ns[2] - e->at_ns[1], wait), e->bytes[1], plural(e->bytes[1]));
+    event(out, at, "%s later: the rest, %u byte%s, freed by it",
+          duration_text(e->at_ns[2] - e->at_ns[1], wait), e->bytes[1], plural(e->bytes[1]));
+    fputc('\n', out);
 }
 
 static void strace_example(FILE *out, const struct findings *f, const struct finding *r) {
     const struct finding_example *e = &r->examples[0];
-    char at[32], wait[24];
-    fprintf(out, "For example, lines %lu, %lu and %lu, descriptor %s:\n", lu(e->number[0]),
-            lu(e->number[1]), lu(e->number[2]), e->from);
+    char at[32], wait[24], text[NOTE_TEXT];
+    snprintf(text, sizeof(text), "For example, lines %lu, %lu and %lu, descriptor %s:", lu(e->number[0]),
+             lu(e->number[1]), lu(e->number[2]), e->from);
+    paragraph(out, text);
     clock_text(e->at_ns[0], f->of_a_day, at);
-    fprintf(out, "  %s  %u byte%s are written\n", at, e->bytes[0], plural(e->bytes[0]));
+    event(out, at, "%u byte%s are written", e->bytes[0], plural(e->bytes[0]));
     clock_text(e->at_ns[1], f->of_a_day, at);
-    fprintf(out, "  %s  %u more: held back until the first have been acknowledged\n", at,
-            e->bytes[1]);
+    event(out, at, "%u more: held back until the first have been acknowledged", e->bytes[1]);
     clock_text(e->at_ns[2], f->of_a_day, at);
-    fprintf(out, "  %s  %s later: the %s\n\n", at, duration_text(e->at_ns[2] - e->at_ns[1], wait),
-            r->by_server ? "next request" : "answer");
+    event(out, at, "%s later: the %s", duration_text(e->at_ns[2] - e->at_ns[1], wait),
+          r->by_server ? "next request" : "answer");
+    fputc('\n', out);
 }
 
 static void cure(FILE *out, const struct finding *r) {
-    char where[NOTE_TEXT], command[NOTE_TEXT];
-    fprintf(out, "To cure: %s:\n    %s\n", findings_cure_where(r, where), findings_cure(r, command));
-    fprintf(out, "If you can change only %s, use one of these there:\n", findings_other_side(r));
+    char text[NOTE_TEXT + 64], part[NOTE_TEXT];
+    snprintf(text, sizeof(text), "To cure: %s:", findings_cure_where(r, part));
+    paragraph(out, text);
+    command(out, findings_cure(r, part));
+    snprintf(text, sizeof(text), "If you can change only %s, use one of these there:",
+             findings_other_side(r));
+    paragraph(out, text);
     for (int i = 0; i < CURES_THERE; i++)
-        fprintf(out, "    %s\n", findings_cure_there(r, i));
+        command(out, findings_cure_there(r, i));
 }
 
 static void look_closer(FILE *out, const struct finding *r) {
@@ -123,13 +201,14 @@ static void look_closer(FILE *out, const struct finding *r) {
         paragraph(out, note);
     snprintf(note, sizeof(note), "Why likely: %s", r->evidence);
     paragraph(out, note);
-    fprintf(out, "To be sure:\n");
-    if (r->port)
-        fprintf(out,
-                "    tcpdump -i any -s 128 -w stall.pcap tcp port %u\n"
-                "    unstall explain stall.pcap\n",
-                r->port);
-    fprintf(out, "    unstall observe -- %s\n", r->command[0] ? r->command : "PROGRAM");
+    paragraph(out, "To be sure:");
+    if (r->port) {
+        snprintf(note, sizeof(note), "tcpdump -i any -s 128 -w stall.pcap tcp port %u", r->port);
+        command(out, note);
+        command(out, "unstall explain stall.pcap");
+    }
+    snprintf(note, sizeof(note), "unstall observe -- %s", r->command[0] ? r->command : "PROGRAM");
+    command(out, note);
 }
 
 void explain_text(FILE *out, const char *name, const struct findings *f) {

@@ -270,8 +270,8 @@ static enum packet_kind snap(struct view v, struct tcp_segment *out) {
     return type >= 0x0600 ? typed(v, type, out) : PACKET_OTHER;
 }
 
-/* The packet after an Ethernet type, through VLAN tags (IEEE 802.1Q, 802.1ad), MPLS labels and PPPoE.  Smaller
- * numbers are lengths; a cooked capture has 4 there. */
+/* The packet after an Ethernet type, through VLAN tags (IEEE 802.1Q, 802.1ad), MPLS labels and PPPoE.  A
+ * smaller number is a length; a cooked capture has 4 there. */
 static enum packet_kind typed(struct view v, uint16_t type, struct tcp_segment *out) {
     for (int tags = 0; tags < 8; tags++) {
         if (type < 0x0600)

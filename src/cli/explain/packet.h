@@ -44,8 +44,8 @@ enum packet_kind {
 /* True for the link types (DLT_… of libpcap) that packet_read() understands. */
 bool packet_knows(int link_type);
 
-/* `captured` bytes are at `data`; `length` bytes were on the wire.  Fills `out` for PACKET_TCP, its tunnel for
- * PACKET_TUNNEL. */
+/* `captured` bytes are at `data`; `length` bytes were on the wire.  Fills `out` for PACKET_TCP, and its name
+ * of a tunnel for PACKET_TUNNEL. */
 enum packet_kind packet_read(int link_type, const uint8_t *data, uint32_t captured, uint32_t length,
                              struct tcp_segment *out);
 

@@ -40,24 +40,25 @@ static void write_ladders(const char *shown, const struct findings *f) {
     int64_t total;
     char sentence[2 * NOTE_TEXT], caption[NOTE_TEXT];
     struct prose said = {.used = 0};
+    unsigned width = terminal_width_within(stdout, 40, LADDER_COLUMNS);
     if (findings_none(f))
         return;
     findings_sentence(f, sentence, sizeof(sentence));
     prose_add(&said, "%s: %s", shown, sentence);
-    prose_print(stdout, &said, 0, LADDER_COLUMNS);
+    prose_print(stdout, &said, 0, width);
     if (findings_count(f, STALL_FOUND, &total) == 0)
         return;
     putchar('\n');
     struct ladder stalled = explain_ladder(f, &f->rows[0]),
                   cured = explain_ladder_cured(f, &f->rows[0]);
     bool ascii = !speaks_utf8();
-    ladder_text(stdout, &stalled, ascii);
+    ladder_text(stdout, &stalled, width, ascii);
     putchar('\n');
     said.used = 0;
     prose_add(&said, "%s", explain_ladder_caption(f, &f->rows[0], caption));
-    prose_print(stdout, &said, 0, LADDER_COLUMNS);
+    prose_print(stdout, &said, 0, width);
     putchar('\n');
-    ladder_text(stdout, &cured, ascii);
+    ladder_text(stdout, &cured, width, ascii);
 }
 
 static void write_findings(const struct form *form, const char *shown, const struct findings *f) {
@@ -165,7 +166,7 @@ const struct verb verb_explain = {
             "and what cures them. In a capture a stall is proved, in a log it is likely.\n"
             "\n"
             "  --json       an array with an object for each file\n"
-            "  --ladder     the verdict, and one exchange drawn in 80 columns\n"
+            "  --ladder     the verdict, and one exchange drawn as a ladder\n"
             "  --html FILE  the report as a page with pictures (\"-\": standard output);\n"
             "               none is written if a file is damaged\n"
             "  --help       this text\n"
