@@ -271,9 +271,9 @@ def test_nothing_else_is_added_to_the_environment():
 BAD = {
     ("--mode", "fast"): "--mode fast: expected off, observe, nodelay, cork, coalesce or auto",
     ("--mode=",): "--mode : expected off, observe, nodelay, cork, coalesce or auto",
-    ("--window", "10"): "--window 10: expected microseconds, a whole number from 500 to 100000",
-    ("--window", "1ms"): "--window 1ms: expected microseconds, a whole number from 500 to 100000",
-    ("--small", "0"): "--small 0: expected bytes, a whole number from 1 to 65536",
+    ("--window", "1m"): "--window 1m: expected microseconds, a whole number from 500 to 100000, or a time "
+                        "as 2ms",
+    ("--small", "0"): "--small 0: expected bytes, a whole number from 1 to 65536, or a size as 16k",
     ("--nodelay", "never"): "--nodelay never: expected late or always",
     ("--ports", "80-"): "--ports 80-: expected up to 32 ports or ranges, as in 80,8000-8999,!8443",
     ("--peers", "10.0.0.0/33"): "--peers 10.0.0.0/33: expected up to 32 addresses or prefixes, "

@@ -252,9 +252,9 @@ def test_a_locked_control_block_is_not_waited_for_for_ever(talker, folder):
                        "observe, nodelay, cork, coalesce, auto or started\n"),
     (["1", "off", "auto"], "auto: one mode at a time; try --help\n"),
     (["1", "--window", "10"], "--window 10: expected started, or microseconds, a whole number from 500 to "
-                               "100000\n"),
-    (["1", "--window", "1ms"], "--window 1ms: expected started, or microseconds, a whole number from 500 to "
-                               "100000\n"),
+                               "100000, or a time as 2ms\n"),
+    (["1", "--wait", "1x"], "--wait 1x: expected seconds from 0.1 to 600, or a time as 500ms, 30s, 5m or "
+                            "2h\n"),
     (["1", "--wait", "-1", "off"], "--wait -1: expected a whole number from 0 to 600000\n"),
     (["1", "--arms", "off"], "--arms off: expected modes with weights, as in off:50,auto:50, or none\n"),
     (["1", "--arms", "off:1", "--assign", "me"], "--assign me: expected connection, peer or listener\n"),

@@ -12,7 +12,7 @@
 enum { MSS_USUAL = 1448, MSS_LOOPBACK = 65464 };
 
 /* Later, what was sent has been acknowledged. */
-static const int64_t DELAYED_LEAST_NS = 30 * MS;
+static const int64_t DELAYED_LEAST_NS = LATE_SHORTEST_MS * MS;
 
 /* No timer of a delayed acknowledgement is longer; longer waits are cut. */
 static const int64_t LONG_NS = 10000 * MS;

@@ -9,6 +9,7 @@
 
 #include "args.h"
 #include "arms_words.h"
+#include "config.h"
 #include "control.h"
 #include "errors.h"
 #include "format.h"
@@ -119,15 +120,20 @@ static bool is_option(struct args *a, struct request *r, bool *json) {
     if (arms_option(a, &r->words))
         return true;
     if (args_value(a, "--window", &value)) {
+        struct config c = {.window_us = 0};
+        const char *expected = "";
         if (strcmp(value, "started") != 0 &&
-            !is_number(value, CONTROL_WINDOW_MIN_US, CONTROL_WINDOW_MAX_US, &n))
-            exit(complain("--window %s: expected started, or microseconds, a whole number from %d to %d",
-                          value, CONTROL_WINDOW_MIN_US, CONTROL_WINDOW_MAX_US));
-        r->change.window_us = (int)n;
+            config_set(&c, "UNSTALL_WINDOW_US", value, &expected) != CONFIG_OK)
+            exit(complain("--window %s: expected started, or %s", value, expected));
+        r->change.window_us = (int)c.window_us;
     } else if (args_value(a, "--wait", &value)) {
-        if (!number_of("--wait", value, 0, 600000, &n))
+        double seconds = 0;
+        size_t digits = strspn(value, "0123456789");
+        bool has_unit = digits && value[digits];
+        if (has_unit ? !seconds_of("--wait", value, 600, &seconds)
+                     : !number_of("--wait", value, 0, 600000, &n))
             exit(EXIT_OWN);
-        r->wait_ms = (int)n;
+        r->wait_ms = (int)n + (int)(seconds * 1000);
     } else if (args_flag(a, "--kill")) {
         r->change.killed = 1;
     } else if (args_flag(a, "--unkill")) {
@@ -210,7 +216,7 @@ const struct verb verb_set = {
     .name = "set",
     .summary = "Change the mode of a program that runs",
     .usage = "[OPTION]... PID|FILE|DIR|SERVICE... [MODE]",
-    .help = "  --window US|started  the longest time that anything is held, in microseconds\n"
+    .help = "  --window US|started  the longest time that anything is held: in us, or as 2ms\n"
             "  --arms LIST|none     an experiment: each new connection gets one of these by\n"
             "                       chance, as in off:50,auto:50\n"
             "  --assign BY          connection, peer or listener: what gets an arm\n"
@@ -218,7 +224,7 @@ const struct verb verb_set = {
             "  --kill               emergency stop: off for all connections and arms; the\n"
             "                       program itself lives on\n"
             "  --unkill             take --kill back\n"
-            "  --wait MS            the longest wait until the program takes it up (1000)\n"
+            "  --wait MS            the longest wait until the program takes it up (1000), or 30s\n"
             "  --json               what was done, for programs\n"
             "\n"
             "MODE is off, observe, nodelay, cork, coalesce, auto, or started: as the program\n"

@@ -181,6 +181,15 @@ void config_switch(enum mode mode, bool no_syscalls) {
  * Parses the values of the variables and applies the filters.  Pure.
  */
 
+struct unit {
+    const char *name;
+    int64_t worth;
+};
+
+static const struct unit plain[] = {{"", 1}};
+static const struct unit times[] = {{"", 1}, {"us", 1}, {"ms", 1000}, {"s", 1000000}};
+static const struct unit sizes[] = {{"", 1}, {"k", 1024}};
+
 /* A whole decimal number of n characters, or -1. */
 static int64_t number(const char *s, size_t n) {
     int64_t value = 0;
@@ -192,6 +201,16 @@ static int64_t number(const char *s, size_t n) {
         value = value * 10 + (s[i] - '0');
     }
     return value;
+}
+
+/* The same for a whole value, which may end in one of the units. */
+static int64_t amount(const char *s, const struct unit *units, size_t count) {
+    size_t digits = strspn(s, "0123456789");
+    int64_t n = number(s, digits);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(s + digits, units[i].name) == 0)
+            return n < 0 ? n : n * units[i].worth;
+    return -1;
 }
 
 /* The next item of a comma list: its start, its length, and whether ! precedes it.
@@ -286,16 +305,18 @@ static bool apply(struct config *c, const char *name, const char *value, const c
         *expected = form;             \
         return setter;                \
     }
-#define NUMBER(field, least, most) \
-    (n = number(value, strlen(value)), c->field = (__typeof__(c->field))n, n >= (least) && n <= (most))
+#define NUMBER(field, units, least, most)                            \
+    (n = amount(value, units, sizeof(units) / sizeof(*(units))),     \
+     c->field = (__typeof__(c->field))n, n >= (least) && n <= (most))
 #define WORD(field, words) (n = index_of(words, value), c->field = (__typeof__(c->field))n, n >= 0)
 #define TARGET(field)      (c->field = value, value[0] != '\0')
     VARIABLE("UNSTALL_MODE", "off, observe, nodelay, cork, coalesce or auto",
              WORD(mode, "off,observe,nodelay,cork,coalesce,auto"))
     VARIABLE("UNSTALL_NODELAY", "late or always", WORD(always_nodelay, "late,always"))
-    VARIABLE("UNSTALL_WINDOW_US", "microseconds, a whole number from 500 to 100000",
-             NUMBER(window_us, WINDOW_MIN_US, WINDOW_MAX_US))
-    VARIABLE("UNSTALL_SMALL", "bytes, a whole number from 1 to 65536", NUMBER(small, 1, SMALL_MAX))
+    VARIABLE("UNSTALL_WINDOW_US", "microseconds, a whole number from 500 to 100000, or a time as 2ms",
+             NUMBER(window_us, times, WINDOW_MIN_US, WINDOW_MAX_US))
+    VARIABLE("UNSTALL_SMALL", "bytes, a whole number from 1 to 65536, or a size as 16k",
+             NUMBER(small, sizes, 1, SMALL_MAX))
     VARIABLE("UNSTALL_OVERRIDE", "0 or 1", WORD(override, "0,1"))
     VARIABLE("UNSTALL_CHILDREN", "0 or 1", WORD(children, "0,1"))
     VARIABLE("UNSTALL_PORTS", "up to 32 ports or ranges, as in 80,8000-8999,!8443",
@@ -316,7 +337,7 @@ static bool apply(struct config *c, const char *name, const char *value, const c
     VARIABLE("UNSTALL_ASSIGN", "connection, peer or listener",
              WORD(arms.assignment, "connection,peer,listener"))
     VARIABLE("UNSTALL_SEED", "a whole number of up to 9 digits",
-             (c->seed_given = true, NUMBER(arms.seed, 0, INT32_MAX)))
+             (c->seed_given = true, NUMBER(arms.seed, plain, 0, INT32_MAX)))
     VARIABLE("UNSTALL_LOG", "stderr or the name of a file", TARGET(log))
     VARIABLE("UNSTALL_VERBOSE", "0, 1 or 2", WORD(verbose, "0,1,2"))
 #undef VARIABLE
