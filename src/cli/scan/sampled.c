@@ -229,6 +229,10 @@ static void *begin(const struct scan_options *o, char error[SCAN_ERROR]) {
         snprintf(error, SCAN_ERROR,
                  "process %d is in another network namespace; looking into it needs CAP_SYS_ADMIN",
                  (int)o->namespace_of);
+    else if (failed == -EACCES)
+        snprintf(error, SCAN_ERROR,
+                 "the network namespace of process %d may not be looked at; run this as its user or as root",
+                 (int)o->namespace_of);
     else if (failed == -ENOENT || failed == -EPROTONOSUPPORT)
         snprintf(error, SCAN_ERROR,
                  "the kernel does not list its TCP sockets; load its module tcp_diag");

@@ -2,9 +2,11 @@
  *
  * unstall: finds the verb and runs it.
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "args.h"
 #include "array.h"
@@ -91,7 +93,16 @@ static int no_such_verb(const char *word) {
     return complain("%s: no such verb; try --help", word);
 }
 
+/* A socket or a map of the kernel must not become standard output where the caller has closed it: the report
+ * would be written there.  A program that is started finds it closed. */
+static void occupy_closed(void) {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) == -1)
+            (void)!open("/", O_PATH | O_CLOEXEC); /* the lowest number; to write there fails */
+}
+
 int main(int argc, char **argv) {
+    occupy_closed();
     if (argc < 2) {
         print_overview(stderr);
         return EXIT_OWN;

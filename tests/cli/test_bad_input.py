@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+"""Bad input: one clear line, the right exit code, nothing left behind.  A table of inputs and verbs."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from stats_files import STALLING, make_stats_file, stats_folder
+from test_explain_capture import published
+from test_top import Terminal
+
+from harness import COMMAND, bare_env, command_of_everybody, skip, unstall
+
+NOBODY = "4194301"  # no process has such an id
+FILES = ("report", "top", "metrics", "set", "explain")  # verbs that read a file
+MORE = {"top": ["--once"], "set": ["off"]}  # beside the file
+
+
+def spoken(words):
+    """The name of a case."""
+    return " ".join(words) if isinstance(words, list) else str(words)
+
+
+def refused(done, code=125, names=""):
+    """One line on stderr, which names the input, and no output."""
+    assert (done.returncode, done.stdout) == (code, ""), done
+    assert done.stderr.startswith("unstall") and done.stderr.count("\n") == 1, done.stderr
+    assert names in done.stderr
+
+
+@pytest.fixture(name="files", scope="module")
+def one_of_each_kind(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bad")
+    make_stats_file(folder / "good.unstall", STALLING)
+    (folder / "good.pcap").write_bytes(published().pcap())
+    (folder / "cut.unstall").write_bytes((folder / "good.unstall").read_bytes()[:3000])
+    (folder / "cut.pcap").write_bytes((folder / "good.pcap").read_bytes()[:20])
+    (folder / "empty").touch()
+    (folder / "other").write_text("GIF89a, or a letter\n", encoding="ascii")
+    return folder
+
+
+@pytest.mark.parametrize("verb", ["run", "observe", "report", "metrics", "doctor", "explain", "set", "ab",
+                                  "enable", "disable", "attach", "detach"])
+def test_nothing(verb):
+    refused(unstall(verb))
+
+
+@pytest.mark.parametrize("words, code", [
+    (["run"], 127), (["observe"], 127), (["doctor"], 127), (["ab"], 127), (["report"], 125),
+    (["top", "--once"], 125), (["metrics"], 125), (["explain"], 125), (["set"], 125), (["attach"], 125),
+    (["detach"], 125), (["disable"], 125), (["scan", "--unit"], 125), (["scan", "--cgroup"], 125),
+    (["scan", "--container"], 125), (["attach", "--container"], 125), (["attach", "--cgroup"], 125),
+], ids=spoken)
+def test_a_name_that_matches_nothing(words, code):
+    refused(unstall(*words, "no-such-thing"), code, "no-such-thing")
+
+
+@pytest.mark.parametrize("words", [["observe"], ["report"], ["top", "--once"], ["doctor"], ["set"],
+                                   ["attach"], ["detach"], ["scan", "--pid"], ["ab", "--live"]], ids=spoken)
+def test_a_number_that_is_no_process(words):
+    refused(unstall(*words, NOBODY), names=NOBODY)
+
+
+@pytest.mark.parametrize("words", [
+    ["doctor", "1"], ["observe", "1"], ["attach", "1"], ["attach", "--all"], ["set", "1", "off"],
+    ["report", "1"], ["top", "--once", "1"], ["scan", "--pid", "1", "--source", "sampled"],
+    ["report", "/root/x"], ["explain", "/root/x"], ["observe", "--report", "/root/x", "true"],
+    ["scan", "--html", "/root/x"]], ids=spoken)
+def test_no_rights(words):
+    """`scan --pid 1` said "sockets cannot be listed (sock_diag): Permission denied"."""
+    if os.geteuid() != 0:
+        skip("only root may become another user")
+    with command_of_everybody() as command:
+        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        done = subprocess.run([*nobody, command, *words], capture_output=True, text=True, check=False,
+                              cwd="/", env=bare_env(), stdin=subprocess.DEVNULL, timeout=60)
+    refused(done)
+    assert "sock_diag" not in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["other", "empty", "cut"])
+@pytest.mark.parametrize("verb", FILES)
+def test_a_file_of_another_kind_an_empty_and_a_cut_one(files, verb, kind):
+    path = files / ({"cut": "cut.pcap" if verb == "explain" else "cut.unstall"}.get(kind, kind))
+    before = path.read_bytes()
+    refused(unstall(verb, path, *MORE.get(verb, [])), names=str(path))
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["other", "empty"])
+def test_a_program_that_is_none(files, kind):
+    path = files / kind
+    path.chmod(0o644)
+    for verb in ("run", "observe", "doctor"):
+        refused(unstall(verb, path), 126, str(path))
+
+
+OUTPUTS = [["report", "good.unstall"], ["report", "--json", "good.unstall"],
+           ["report", "--html", "-", "good.unstall"], ["metrics", "."], ["explain", "good.pcap"],
+           ["explain", "--json", "good.pcap"], ["explain", "--ladder", "good.pcap"],
+           ["explain", "--html", "-", "good.pcap"], ["doctor", "/bin/ls"], ["doctor", "--json", "/bin/ls"],
+           ["scan", "--time", "0.1"], ["scan", "--json", "--time", "0.1"],
+           ["status"], ["status", "--json"], ["top", "--once", "--interval", "0.1", "."], ["--help"],
+           ["scan", "--help"], ["--version"]]
+
+
+@pytest.mark.parametrize("closed", [False, True], ids=["full", "closed"])
+@pytest.mark.parametrize("words", OUTPUTS, ids=spoken)
+def test_a_full_disk_and_a_closed_output(files, words, closed):
+    """A scan without standard output wrote its report into a socket of its own: "Invalid argument"."""
+    redirect = ">&-" if closed else ">/dev/full"
+    done = subprocess.run(["sh", "-c", f'exec "$@" {redirect}', "sh", COMMAND, *words], capture_output=True,
+                          text=True, check=False, cwd=files, env=bare_env(), stdin=subprocess.DEVNULL,
+                          timeout=60)
+    refused(done)
+    assert done.stderr.endswith("standard output: Bad file descriptor\n" if closed else
+                                "standard output: No space left on device\n")
+
+
+def test_a_program_finds_its_output_closed_as_without_us():
+    script = "test -e /proc/self/fd/1 && exit 7; exit 8"
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", COMMAND, "run", "--", "sh", "-c", script],
+                          capture_output=True, text=True, check=False, env=bare_env(), timeout=60)
+    assert done.returncode == 8, done.stderr
+
+
+@pytest.mark.parametrize("words", [["report", "good.unstall"], ["explain", "good.pcap"],
+                                   ["doctor", "/bin/ls"], ["scan", "--time", "0.2"],
+                                   ["top", "--once", "--interval", "0.1", "."]], ids=spoken)
+def test_a_terminal_of_40_columns(files, words):
+    words = [str(files / word) if (files / word).exists() else word for word in words]
+    with Terminal(COMMAND, *words, columns=40, lines=60) as terminal:
+        terminal.wait_for("^ended with [012]$", 30)
+
+
+@pytest.mark.parametrize("words", [
+    ["scan", "--time", "60"], ["scan", "--watch"], ["observe", "--", "sleep", "60"],
+    ["observe", "--html", "page.html", "--", "sleep", "60"], ["metrics", "--listen", "0", "."],
+    ["ab", "--rounds", "50", "--json", "results.json", "--", "sleep", "0.2"]], ids=spoken)
+def test_ctrl_c_in_the_midst(files, words):
+    with stats_folder() as runtime:
+        before = set(files.iterdir())
+        with subprocess.Popen([COMMAND, *words], cwd=files, env=bare_env(XDG_RUNTIME_DIR=runtime),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              stdin=subprocess.DEVNULL, start_new_session=True) as process:
+            time.sleep(2)
+            os.killpg(process.pid, signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        assert process.returncode in (0, 1, 2, 130, -signal.SIGINT), out + err
+        assert "Traceback" not in err
+        assert not [*Path(runtime).iterdir(), *Path("/dev/shm").glob(f"unstall-ab.{process.pid}.*")]
+        assert {path.suffix for path in set(files.iterdir()) - before} <= {".json"}  # ab keeps what it has
