@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock_ns.h"
 #include "reader_parts.h"
 
 void reader_fail(struct reader_error *error, const char *format, ...) {
@@ -186,12 +187,6 @@ static enum reader_life life_of(const struct reader_file *r) {
     return mapped == 1 ? LIFE_RUNS : LIFE_KILLED;
 }
 
-static uint64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 struct reader_file *reader_read_fd(int fd, const char *path, unsigned want,
                                       struct reader_error *error) {
     struct stat st;
@@ -210,7 +205,7 @@ struct reader_file *reader_read_fd(int fd, const char *path, unsigned want,
         reader_free(r);
         return NULL;
     }
-    r->taken_ns = now_ns();
+    r->taken_ns = clock_ns(CLOCK_MONOTONIC);
     r->life = life_of(r);
     return r;
 }

@@ -293,7 +293,7 @@ def test_without_any_statistics_it_looks_at_the_whole_host():
     hidden = "mount -t tmpfs none /dev/shm && exec \"$@\""
     done = subprocess.run(["unshare", "--mount", "sh", "-c", hidden, "-", COMMAND, "top", "--once"],
                           text=True, capture_output=True, check=False, env=bare_env())
-    assert done.returncode in (0, 1) and done.stdout.startswith("Scanned this host for "), done
+    assert done.returncode in (0, 1, 2) and done.stdout.startswith("Scanned this host for "), done
 
 
 @pytest.mark.parametrize("words, message", [

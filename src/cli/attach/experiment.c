@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock_ns.h"
 #include "pins.h"
 
 static int open_map(const char *name, const char *pin) {
@@ -35,12 +36,6 @@ void experiment_close(struct experiment *e) {
     e->config = e->connections = e->arms = -1;
 }
 
-static __u64 clock_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (__u64)now.tv_sec * 1000000000 + (__u64)now.tv_nsec;
-}
-
 /* The end is told whenever it is found: its time was taken before it was written, and the host may have
  * stopped that processor in between for longer than SLACK_NS. */
 void experiment_each(struct experiment *e,
@@ -48,7 +43,7 @@ void experiment_each(struct experiment *e,
                      void *with) {
     enum { SLACK_NS = 1000000 }; /* a change is written a moment after its time was taken */
     struct attach_connection c;
-    __u64 now = clock_ns(), number, next;
+    __u64 now = clock_ns(CLOCK_MONOTONIC), number, next;
     bool more = bpf_map_get_next_key(e->connections, NULL, &number) == 0;
     while (more) {
         more = bpf_map_get_next_key(e->connections, &number, &next) == 0;

@@ -8,6 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock_ns.h"
+
 /* The name may have any character; the last ')' ends it. */
 bool process_stat(pid_t pid, struct process_stat *s) {
     enum { PARENT = 4, SESSION = 6, START = 22 };
@@ -30,12 +32,6 @@ bool process_stat(pid_t pid, struct process_stat *s) {
         else if (field == START)
             s->start = strtoull(at, NULL, 10);
     return field > START;
-}
-
-static uint64_t clock_ns(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 uint64_t process_began_ns(uint64_t start) {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stats_format.h"
+
 struct flows {
     struct table table;
     void (*done)(void *context, struct flow *f);
@@ -43,17 +45,9 @@ uint64_t flows_evicted(const struct flows *t) {
     return t->table.evicted;
 }
 
-/* FNV-1a.  A capture made to collide slows only its own reading. */
-static uint64_t mixed(uint64_t h, const void *data, size_t size) {
-    const uint8_t *p = data;
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ p[i]) * 0x100000001b3;
-    return h;
-}
-
+/* A capture made to collide slows only its own reading. */
 static uint64_t endpoint_hash(const struct endpoint *e) {
-    uint64_t h = mixed(0xcbf29ce484222325, e->address, sizeof(e->address));
-    return mixed(h, &e->port, sizeof(e->port));
+    return stats_hash(stats_hash(0, e->address, sizeof(e->address)), &e->port, sizeof(e->port));
 }
 
 static int endpoint_order(const struct endpoint *a, const struct endpoint *b) {

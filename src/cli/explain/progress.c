@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock_ns.h"
+
 enum { STEPS_A_LOOK = 16384 };
 
 static struct {
@@ -20,28 +22,22 @@ static struct {
     bool wanted, shown;
 } progress;
 
-static time_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec;
-}
-
 void progress_begin(FILE *in, const char *name) {
     struct stat about;
     memset(&progress, 0, sizeof(progress));
     progress.in = in;
     progress.name = name;
     progress.wanted = isatty(STDERR_FILENO);
-    progress.shown_at = now();
+    progress.shown_at = (time_t)(clock_ns(CLOCK_MONOTONIC) / 1000000000);
     if (progress.wanted && fileno(in) >= 0 && fstat(fileno(in), &about) == 0 &&
         S_ISREG(about.st_mode))
         progress.size = about.st_size;
 }
 
 void progress_step(uint64_t entries) {
-    if (!progress.wanted || entries % STEPS_A_LOOK != 0 || now() <= progress.shown_at)
+    if (!progress.wanted || entries % STEPS_A_LOOK != 0 || (time_t)(clock_ns(CLOCK_MONOTONIC) / 1000000000) <= progress.shown_at)
         return;
-    progress.shown_at = now();
+    progress.shown_at = (time_t)(clock_ns(CLOCK_MONOTONIC) / 1000000000);
     progress.shown = true;
     if (progress.size > 0)
         fprintf(stderr, "\r%s: %d %%\033[K", progress.name,

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stats_format.h"
+
 bool table_make(struct table *t, uint32_t capacity, size_t item_size,
                 void (*gone)(void *context, void *item), void *context) {
     *t = (struct table){
@@ -85,11 +87,9 @@ void *table_add(struct table *t, uint64_t key) {
 }
 
 uint64_t table_key(uint64_t key, unsigned char byte) {
-    return (key ^ byte) * 0x100000001b3;
+    return stats_hash(key, &byte, 1);
 }
 
 uint64_t table_key_text(uint64_t key, const char *text) {
-    for (; *text; text++)
-        key = table_key(key, (unsigned char)*text);
-    return key;
+    return stats_hash(key, text, strlen(text));
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "clock_ns.h"
 #include "errors.h"
 
 enum { CLIENTS = 16, REQUEST_MOST = 8192, IDLE_MOST_S = 10 };
@@ -35,9 +36,7 @@ struct server {
 };
 
 static time_t now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec;
+    return (time_t)(clock_ns(CLOCK_MONOTONIC) / 1000000000);
 }
 
 static void drop(struct client *c) {

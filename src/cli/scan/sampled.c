@@ -12,6 +12,7 @@
 
 #include "budget.h"
 #include "candidates.h"
+#include "clock_ns.h"
 #include "diag.h"
 #include "listeners.h"
 #include "source.h"
@@ -38,12 +39,6 @@ struct sampled {
     size_t suspect_count, suspect_room;
     struct scan_listeners listeners;
 };
-
-static uint64_t processor_time(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 /* ---- dumps --------------------------------------------------------------- */
 
@@ -121,7 +116,7 @@ static void watch_discovered(struct sampled *s) {
 }
 
 static int dump(struct sampled *s) {
-    uint64_t began = processor_time(), now = scan_now();
+    uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID), now = scan_now();
     s->suspect_count = 0;
     int count = scan_diag_dump(s->diag, SCAN_ESTABLISHED, take_listed, s);
     if (count == -ENOBUFS || count == -EINTR)
@@ -135,7 +130,7 @@ static int dump(struct sampled *s) {
     s->dumps++;
     s->dumped_ns = now;
     watch_discovered(s);
-    scan_budget_dump(&s->budget, processor_time() - began);
+    scan_budget_dump(&s->budget, clock_ns(CLOCK_THREAD_CPUTIME_ID) - began);
     s->dump_due = now + scan_budget_dump_every(&s->budget);
     return 0;
 }
@@ -185,7 +180,7 @@ static int watch_some(struct sampled *s, struct scan_candidate **some, size_t co
 }
 
 static int watch(struct sampled *s) {
-    uint64_t began = processor_time(), now = scan_now();
+    uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID), now = scan_now();
     size_t kept = 0;
     int failed = 0;
     if (now >= s->turn_due)
@@ -198,7 +193,7 @@ static int watch(struct sampled *s) {
         if (s->watched[i]->active)
             s->watched[kept++] = s->watched[i];
     s->watched_count = kept;
-    scan_budget_watch(&s->budget, processor_time() - began);
+    scan_budget_watch(&s->budget, clock_ns(CLOCK_THREAD_CPUTIME_ID) - began);
     s->watch_due = now + scan_budget_watch_every();
     return failed;
 }

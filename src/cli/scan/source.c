@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "clock_ns.h"
+
 uint64_t scan_now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 void scan_sleep_until(uint64_t due) {
@@ -16,9 +16,7 @@ void scan_sleep_until(uint64_t due) {
 }
 
 uint64_t scan_own_time(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 double scan_own_share(uint64_t began_ns, uint64_t now_ns) {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "errors.h"
+#include "stats_format.h"
 
 #define UNFINISHED "." DROPIN_NAME ".new" /* systemd reads names that end in .conf */
 #define FIRST      "# unstall 1 "
@@ -56,12 +57,9 @@ bool dropin_place(const char *base, const char *unit, struct dropin *d) {
 
 /* ---- the text -------------------------------------------------------- */
 
-/* FNV-1a: it must show an edit, not an attack, because only root can write here. */
+/* It must show an edit, not an attack, because only root can write here. */
 static uint64_t hash_of(const char *text) {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return hash;
+    return stats_hash(0, text, strlen(text));
 }
 
 static bool made_folder(const char *text) {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "clock_ns.h"
 #include "errors.h"
 #include "sites.h"
 #include "steer.h"
@@ -187,9 +188,7 @@ static bool act(struct screen *s, int key) {
 /* ---- the loop --------------------------------------------------------- */
 
 static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+    return (double)clock_ns(CLOCK_MONOTONIC) / 1e9;
 }
 
 static int loop(struct screen *s) {

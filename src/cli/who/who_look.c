@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock_ns.h"
 #include "program.h"
 #include "who_tool.h"
 
@@ -42,12 +43,6 @@ struct look {
     int64_t until_ns;
     char answer[ANSWER_MOST];
 };
-
-static int64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static void note(struct who *w, const char *text, const char *more) {
     snprintf(w->note, sizeof(w->note), "%s%s", text, more);
@@ -166,8 +161,8 @@ static bool ask(struct look *l, pid_t thread, struct who_write *w) {
         return false;
     l->who->questions++;
     pid_t child = l->asking = start_tool(l, out);
-    int64_t until = now_ns() + TOOL_SECONDS * INT64_C(1000000000);
-    while (child > 0 && l->asking && now_ns() < until)
+    int64_t until = (int64_t)clock_ns(CLOCK_MONOTONIC) + TOOL_SECONDS * INT64_C(1000000000);
+    while (child > 0 && l->asking && (int64_t)clock_ns(CLOCK_MONOTONIC) < until)
         step(l);
     if (l->asking > 0) {
         kill(child, SIGKILL);
@@ -309,8 +304,8 @@ void who_look(pid_t pid, struct who *w) {
         return;
     }
     tick();
-    l->until_ns = now_ns() + LOOK_SECONDS * INT64_C(1000000000);
-    while (!w->known && !l->ended && w->questions < LOOKS_MOST && now_ns() < l->until_ns)
+    l->until_ns = (int64_t)clock_ns(CLOCK_MONOTONIC) + LOOK_SECONDS * INT64_C(1000000000);
+    while (!w->known && !l->ended && w->questions < LOOKS_MOST && (int64_t)clock_ns(CLOCK_MONOTONIC) < l->until_ns)
         step(l);
     if (!w->known && !w->note[0])
         note(w,
