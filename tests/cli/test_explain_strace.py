@@ -322,8 +322,17 @@ def behind_an_unanswered_one(log):
             log.read(1.1 + i * 200 + part, wait)
 
 
+def answers_in_pieces(log):
+    """The server's second piece comes 41 ms behind its first: its stall, or its own time."""
+    log.connected()
+    for i in range(20):
+        log.exchange(1 + i * 100, 0.3, sizes=(300,))
+        log.read(2 + i * 100, 41)
+
+
 @pytest.mark.parametrize("build", [slow_from_the_first, slow_all_along, slow_for_whole_messages_too, busy,
-                                   busy_at_times, behind_an_unanswered_one], ids=lambda build: build.__name__)
+                                   busy_at_times, behind_an_unanswered_one, answers_in_pieces],
+                         ids=lambda build: build.__name__)
 def test_what_cannot_be_told_is_said(tmp_path, build):
     """They said "No stall", and a note that it may be one."""
     log = Log()

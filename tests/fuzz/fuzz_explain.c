@@ -35,7 +35,11 @@ static void show(struct findings *f) {
     explain_text(nowhere, "input", f);
     explain_json(&j, "input", f);
     json_end(&j);
-    explain_html(nowhere, "input", f);
+    if (f->row_count > 0) {
+        struct ladder stalled = explain_ladder(f, &f->rows[0]), cured = explain_ladder_cured(f, &f->rows[0]);
+        ladder_text(nowhere, &stalled, 40, true);
+        ladder_text(nowhere, &cured, 80, false);
+    }
 }
 
 static void as_file(const uint8_t *data, size_t size) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "flow.h"
+#include "order.h"
 #include "stall.h"
 #include "table.h"
 #include "unit.h"
@@ -40,6 +41,49 @@ Test(explain_table, gives_up_what_was_not_looked_at_for_longest) {
     EXPECT_INT("zeroed", ((struct item *)table_add(&t, 7))->value, 0);
     table_free(&t);
     EXPECT_INT("all", gone, 1002);
+}
+
+struct given {
+    uint64_t count, backwards, numbers;
+    int64_t last_ns;
+};
+
+static void take(void *context, const struct ordered *o) {
+    struct given *g = context;
+    g->count++;
+    g->backwards += o->at_ns < g->last_ns;
+    g->numbers += o->number;
+    g->last_ns = o->at_ns;
+}
+
+/* Each segment is away from its place by up to `far`; 200 000 of them. */
+static struct given in_order(int64_t far, bool *late) {
+    struct order o;
+    struct given g = {.last_ns = INT64_MIN};
+    enum { COUNT = 200000 };
+    uint32_t dice = 1;
+    ASSERT(order_make(&o, take, &g));
+    for (int64_t i = 0; i < COUNT; i++) {
+        dice = dice * 1664525 + 1013904223;
+        struct ordered next = {.at_ns = i + (int64_t)(dice >> 8) % far, .number = (uint64_t)i};
+        order_add(&o, &next);
+    }
+    order_end(&o);
+    *late = o.late;
+    order_free(&o);
+    EXPECT_INT("all", g.count, COUNT);
+    EXPECT_INT("each", g.numbers, (uint64_t)COUNT * (COUNT - 1) / 2);
+    return g;
+}
+
+Test(explain_order, sorts_what_fits_and_tells_what_does_not) {
+    bool late;
+    EXPECT_INT("backwards", in_order(1, &late).backwards, 0);
+    EXPECT(!late);
+    EXPECT_INT("backwards", in_order(ORDER_ROOM, &late).backwards, 0);
+    EXPECT(!late);
+    EXPECT(in_order(2 * ORDER_ROOM, &late).backwards > 0);
+    EXPECT(late);
 }
 
 Test(explain_waits, quantiles_lie_between_the_least_and_the_most) {

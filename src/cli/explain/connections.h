@@ -51,6 +51,7 @@ struct connection {
     struct piece first, second, last;
     /* The last write of the message before, if that had several, none of them pushed: */
     struct piece before; /* line 0: none */
+    struct piece input;  /* the newest input; line 0: none */
 };
 
 struct descriptor {

@@ -41,6 +41,11 @@ void conversation_add(struct conversation *c, enum message_kind kind, int64_t wa
     timeline_add(&t->when, example->at_ns[2], 1, 0);
 }
 
+void conversation_more(struct conversation *c, int64_t wait_ns) {
+    c->more++;
+    c->more_within += timer_of(wait_ns) >= 0;
+}
+
 static uint64_t stalled_bytes(const struct conversation *c) {
     for (int i = 0; i < TIMERS; i++) {
         const struct timed *t = &c->timed[MESSAGE_PIECES][i];
@@ -116,16 +121,16 @@ static void explain_why(const struct conversation *c, enum message_kind kind, in
 
 /* Waits as long as a stall, of which none is claimed: a slow peer, a busy machine, or stalls. */
 static void undecided(const struct conversation *c, uint64_t exchanges, struct findings *out) {
-    uint64_t n = 0;
+    uint64_t n = c->more_within, all = exchanges + c->more;
     for (int kind = 0; kind < MESSAGE_KINDS; kind++)
         for (int timer = 0; timer < TIMERS; timer++)
             n += c->within[kind][timer];
-    if (n < SOME_LEAST || n < SOME * exchanges)
+    if (n < SOME_LEAST || (double)n < SOME * (double)all)
         return;
     snprintf(out->because, sizeof(out->because),
              "%lu of %.80s's %lu waits for %s are as long as a stall, and nothing tells them from a slow "
              "peer or a busy machine. A capture can tell (tcpdump -w)",
-             (unsigned long)n, c->program, (unsigned long)exchanges, c->service);
+             (unsigned long)n, c->program, (unsigned long)all, c->service);
 }
 
 void conversation_judge(const struct conversation *c, struct findings *out) {

@@ -43,11 +43,15 @@ struct conversation {
     struct waits all[MESSAGE_KINDS];
     uint32_t within[MESSAGE_KINDS][TIMERS]; /* of these, waits as long as a timer */
     struct timed timed[MESSAGE_HOLDABLE][TIMERS];
+    uint32_t more, more_within; /* waits for more input: the peer may write in pieces; as long as a timer */
     struct unheld unheld;
 };
 
 void conversation_add(struct conversation *c, enum message_kind kind, int64_t wait_ns,
                       const struct finding_example *example);
+
+/* A wait for input behind other input. */
+void conversation_more(struct conversation *c, int64_t wait_ns);
 
 /* Takes a message that may not have been held: its pieces, and the line of its input. */
 void conversation_unheld(struct conversation *c, const struct unheld *m);

@@ -168,9 +168,25 @@ static void note_unheld(struct conversation *h, const struct connection *conn,
         conversation_unheld(h, &m);
 }
 
+/* Input without a write since the last: the peer's own pieces, one of which may have waited. */
+static void more_input(struct connections *l, const struct thread *t, const struct connection *conn,
+                       int64_t at_ns) {
+    struct conversation_item *item =
+        conn->conversation ? table_find(&l->conversations, conn->conversation) : NULL;
+    int64_t wait = at_ns - conn->input.at_ns;
+    if (item && conn->input.line && wait >= 1 * MS && was_waiting(t, &conn->input, at_ns))
+        conversation_more(&item->conversation, wait < LONG_NS ? wait : LONG_NS);
+}
+
 void message_input(struct connections *l, const struct thread *t, struct connection *conn,
                    uint64_t line, int64_t at_ns, bool exact) {
-    if (conn->units == 0 || conn->kind == CONNECTION_OTHER)
+    if (conn->kind == CONNECTION_OTHER)
+        return;
+    if (conn->units == 0)
+        more_input(l, t, conn, at_ns);
+    conn->input = (struct piece){
+        .line = line, .at_ns = at_ns, .pid = (int)t->node.key, .waited_ns = t->waited_ns};
+    if (conn->units == 0)
         return;
     enum message_kind kind = kind_of(conn);
     bool whole = kind == MESSAGE_WHOLE || kind == MESSAGE_BEHIND;
