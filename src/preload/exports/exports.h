@@ -17,6 +17,9 @@
 #include "real.h"
 #include "shim.h"
 
+/* libc's headers lack some of the names, and then the definition is the only declaration. */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
 /* The body of an exported name: `before`, and then the next definition. */
 #define FORWARD(before, name, ...)      \
     {                                   \

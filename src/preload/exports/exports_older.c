@@ -10,6 +10,12 @@
 #include "exports.h"
 #include "raw.h"
 
+#ifdef __i386__ /* exports_untracked.c and exports_process.c define them */
+extern __typeof__(fdopen) _IO_fdopen;
+extern __typeof__(fclose) _IO_fclose;
+extern __typeof__(popen) _IO_popen;
+#endif
+
 #define ROW(name, need, family, role)
 #define VERSION(older, name, version, newest) \
     extern __typeof__(name) older EXPORT;     \
