@@ -7,7 +7,7 @@ from .command import COMMAND, VERDICT_CODES, command_of_everybody, control_of, u
 from .compile import CC, compile_c, compile_rust
 from .directed import directed_cases, run_directed
 from .install import installed, only
-from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, IS_32, LIB, MODES, NOT_EXPORTED, PASSING_MODES,
+from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, IS_32, LIB, MODES, PASSING_MODES,
                       PROCESSOR, ROW, SOURCE_ROOT, WIDE, bare_env, mode_env, preload_env, skip)
 from .manual import filled_manual
 from .namespaces import started, two_namespaces, within
@@ -27,7 +27,7 @@ from .tcp_info import data_segments_in
 __all__ = [
     "AnsweringPeer", "BEGIN", "BUILD_ROOT", "CC", "COMMAND", "CURING_MODES", "Call", "ClientRun",
     "Connection", "CrossingPeer", "DESTINATION", "END", "Finished", "HOOK_LIB", "IS_32", "KEEP", "LIB",
-    "LISTENER", "MODES", "MODE_NUMBERS", "NOT_EXPORTED", "NO_ARM", "PASSING_MODES", "PAUSE",
+    "LISTENER", "MODES", "MODE_NUMBERS", "NO_ARM", "PASSING_MODES", "PAUSE",
     "PROCESSOR", "PROGRAMS", "Peer", "REQUEST", "ROW", "SOURCE_ROOT", "STALL_MS", "ServerRun",
     "SilentPeer", "StatsFile", "ToldPeer", "Trace", "VERDICT_CODES", "WARM", "WIDE", "add_files",
     "added", "bare_env",

@@ -15,10 +15,8 @@ HOOK_LIB = Path(os.environ.get("UNSTALL_HOOK_LIB", BUILD_ROOT / "src/preload/lib
 # The class and the processor of the library (elf(5)).  A 32-bit one has the rows ROW32 of surface.def, too.
 _HEAD = LIB.read_bytes()[:20] if LIB.exists() else bytes(20)
 IS_32 = _HEAD[4] == 1
-_MACHINES = {3: "x86", 21: "ppc64le", 22: "s390x", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
+_MACHINES = {3: "x86", 22: "s390x", 40: "arm", 62: "x86_64", 183: "aarch64", 243: "riscv64"}
 PROCESSOR = _MACHINES.get(int.from_bytes(_HEAD[18:20], "big" if _HEAD[5] == 2 else "little"))
-# Names of surface.def that jump.S has not for this processor.
-NOT_EXPORTED = {"vfork", "__vfork", "syscall"} if PROCESSOR == "ppc64le" else set()
 ROW = "ROW(?:32)?" if IS_32 else "ROW"
 
 PASSING_MODES = ("off", "observe")

@@ -21,7 +21,7 @@ KEEP_S = 7 * 24 * 3600
 _NEWEST = {"debian": ("sid", "/usr/share/keyrings/debian-archive-keyring.gpg"),
            "ubuntu": ("devel", "/usr/share/keyrings/ubuntu-archive-keyring.gpg")}
 
-_ARCHITECTURES = {"x86": "i386", "x86_64": "amd64", "aarch64": "arm64", "arm": "armhf", "ppc64le": "ppc64el"}
+_ARCHITECTURES = {"x86": "i386", "x86_64": "amd64", "aarch64": "arm64", "arm": "armhf"}
 
 
 class Unavailable(Exception):

@@ -37,14 +37,9 @@ extern void __hwasan_init(void) __attribute__((weak));
 extern void __msan_init(void) __attribute__((weak));
 extern void __tsan_init(void) __attribute__((weak));
 
-/* True if libc must make the thread: a sanitizer knows only threads of libc, and make_memory() knows only
- * the processors in machine.h. */
+/* True if libc must make the thread: a sanitizer knows only threads of libc. */
 static bool by_libc_only(void) {
-#ifdef MACHINE_UNKNOWN
-    return true;
-#else
     return __asan_init || __hwasan_init || __msan_init || __tsan_init;
-#endif
 }
 
 /* ---- made by clone(2) -------------------------------------------------- */

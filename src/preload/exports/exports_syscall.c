@@ -40,7 +40,7 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
 #ifdef SYS_socketcall
     OURS(socketcall),
 #endif
-#ifdef SYS_send /* arm, ppc64 */
+#ifdef SYS_send /* arm */
     OURS(send), OURS(recv),
 #endif
 #ifdef SYS_sendfile64 /* 32-bit: wider offsets and times */
@@ -66,7 +66,7 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     WAITS(waitid), WAITS(rt_sigtimedwait), WAITS(io_uring_enter), WAITS(rt_sigsuspend), WAITS(flock),
     WAITS(mq_timedsend), WAITS(mq_timedreceive), WAITS(io_getevents), WAITS(io_pgetevents),
     WAITS(io_submit),
-#ifdef SYS_msgrcv /* i386, s390x and ppc64 had ipc(2) only, before Linux 5.1 */
+#ifdef SYS_msgrcv /* i386 and s390x had ipc(2) only, before Linux 5.1 */
     WAITS(msgsnd), WAITS(msgrcv),
 #endif
 #ifdef SYS_semop

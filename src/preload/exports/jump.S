@@ -24,7 +24,7 @@ unstall_vfork_return:
 
 	.text
 
-#if !defined(UNSTALL_UNKNOWN_PROCESSOR) && !defined(__powerpc64__)
+#ifndef UNSTALL_UNKNOWN_PROCESSOR
 
 	.globl	vfork
 	.type	vfork, %function

@@ -111,9 +111,15 @@ static volatile uint8_t *make_gate(void) {
     return page;
 }
 
+#ifdef MACHINE_UNKNOWN
+enum { PASSES = true }; /* machine.h */
+#else
+enum { PASSES = false };
+#endif
+
 static bool initialise(void) {
     open_gate = make_gate();
-    if (!open_gate || !real_resolve())
+    if (!open_gate || PASSES || !real_resolve())
         return false;
     /* AT_SECURE: ld.so drops LD_PRELOAD with a path; a library in the standard
      * directories may still come in, and then does nothing (ld.so(8)) */

@@ -3,8 +3,9 @@
  * What differs by processor: the system call instruction, the thread pointer, the stack pointer, a pause.
  * (jump*.S have the calls that no C function can wrap, stacks.c the registers of a stack snapshot.)
  *
- * For a processor that is not listed here (MACHINE_UNKNOWN) libc makes the system calls.  The library then
- * exports neither vfork nor syscall, and pthread_create makes the window's thread.
+ * For a processor that is not listed here (MACHINE_UNKNOWN) the library passes every call through: its gate
+ * stays shut (gate.c), because without jump.S it could not mark the child of a vfork, which would end the
+ * holds of its parent and report.  libc makes the few system calls of what else uses this file.
  *
  * MACHINE_TLS_HEAD, MACHINE_TLS_HEAD_BYTES: the place, from the thread pointer, and the size of libc's
  * control block of a thread.  Compiled code reads it (the canary), so a thread of ours gets a copy of it.
@@ -142,36 +143,6 @@ static inline long raw6(long n, long a, long b, long c, long d, long e, long f) 
 #define MACHINE_STACK_POINTER(p)  __asm__("mv %0, sp" : "=r"(p))
 RAW6("ecall", "a7", "a0", "a1", "a2", "a3", "a4", "a5")
 
-#elif defined(__powerpc64__) && _CALL_ELF == 2
-
-#define MACHINE_VDSO              "linux-vdso64.so.1"
-#define MACHINE_VDSO_CLOCK        "__kernel_clock_gettime"
-#define MACHINE_TLS_HEAD          (-0x7000 - 64) /* the thread pointer is 0x7000 behind the block */
-#define MACHINE_TLS_HEAD_BYTES    64
-#define MACHINE_THREAD_POINTER(p) __asm__("mr %0, 13" : "=r"(p))
-#define MACHINE_STACK_POINTER(p)  __asm__("mr %0, 1" : "=r"(p))
-/* low priority of the hardware thread, and medium again */
-#define MACHINE_PAUSE "or 31, 31, 31\n\tor 2, 2, 2"
-
-/* The kernel marks an error in cr0 and returns it positive. */
-static inline long raw6(long n, long a, long b, long c, long d, long e, long f) {
-    register long r0 __asm__("r0") = n;
-    register long r3 __asm__("r3") = a;
-    register long r4 __asm__("r4") = b;
-    register long r5 __asm__("r5") = c;
-    register long r6 __asm__("r6") = d;
-    register long r7 __asm__("r7") = e;
-    register long r8 __asm__("r8") = f;
-    __asm__ volatile("sc\n\t"
-                     "bns+ 1f\n\t"
-                     "neg %1, %1\n"
-                     "1:"
-                     : "+r"(r0), "+r"(r3), "+r"(r4), "+r"(r5), "+r"(r6), "+r"(r7), "+r"(r8)
-                     :
-                     : "memory", "cr0", "ctr", "r9", "r10", "r11", "r12");
-    return r3;
-}
-
 #elif defined(__s390x__)
 
 #define MACHINE_VDSO              "linux-vdso64.so.1"
@@ -190,8 +161,6 @@ RAW6("svc 0", "r1", "r2", "r3", "r4", "r5", "r6", "r7")
 #include <errno.h>
 #include <unistd.h>
 
-#define MACHINE_VDSO              ""
-#define MACHINE_VDSO_CLOCK        ""
 #define MACHINE_TLS_HEAD_BYTES    0
 #define MACHINE_THREAD_POINTER(p) ((p) = NULL)
 #define MACHINE_STACK_POINTER(p)  ((p) = (uintptr_t)__builtin_frame_address(0))
