@@ -6,7 +6,6 @@
 #include "evidence.h"
 #include "stats_file.h"
 #include "turn.h"
-#include "tally.h"
 
 bool gate_slow(void) {
     return true;

@@ -3,7 +3,6 @@
  * What a search by cookie costs: the connections that it looks at, not the time.  Of 8000 connections that
  * were accepted unseen, each searched all others at its first write.
  */
-#include "cookies.h"
 #include "fds.h"
 #include "raw.h"
 #include "lock.h"
@@ -14,7 +13,7 @@ static unsigned long looks;
 
 #undef LOAD
 #define LOAD(p) (looks++, __atomic_load_n((p), __ATOMIC_RELAXED))
-#include "../../src/preload/conn/cookies.c"
+#include "../../src/preload/conn/fds.c"
 
 static bool missed;
 

@@ -8,11 +8,10 @@
 #include "config.h"
 #include "evidence.h"
 #include "turn.h"
-#include "proof.h"
-#include "write.h"
+#include "stalls.h"
+#include "shim.h"
 #include "stacks.h"
 #include "statistics.h"
-#include "tally.h"
 
 TestSuite(evidence_steps, .fini = statistics_end, .timeout = 20);
 

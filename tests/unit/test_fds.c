@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "config.h"
-#include "cookies.h"
 #include "fds.h"
 #include "buffered.h"
 #include "unit.h"

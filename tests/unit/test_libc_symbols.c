@@ -2,11 +2,10 @@
  *
  * Names of libc by its own symbol table: the same answers as dlsym(RTLD_NEXT) and dlvsym(RTLD_NEXT).
  */
-#include "libc_symbols.h"
-
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include "real.h"
 #include "unit.h"
 
 static struct libc_symbols libc;

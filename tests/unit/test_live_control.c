@@ -5,7 +5,7 @@
  */
 #include "config.h"
 #include "evidence.h"
-#include "write.h"
+#include "shim.h"
 #include "stats_file.h"
 #include "statistics.h"
 #include "turn.h"

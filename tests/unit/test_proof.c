@@ -3,7 +3,7 @@
  * Whether a stall was one: tuples of TCP_INFO as they were recorded on loopback
  * (Linux 6.18, HZ=250, bbr), and the right conclusion from each.
  */
-#include "proof.h"
+#include "stalls.h"
 #include "unit.h"
 
 #define MS   UINT64_C(1000000)

@@ -4,7 +4,7 @@
  * input, `w` a write of ours, a number the milliseconds that pass; each input that is looked at had just
  * arrived, unless `l` (late: it had waited for 40 ms) stands in its place.
  */
-#include "quickack.h"
+#include "stalls.h"
 #include "unit.h"
 
 #define MS UINT64_C(1000000)

@@ -17,7 +17,7 @@
 #include "readable.h"
 #include "lock.h"
 #include "window.h"
-#include "write.h"
+#include "shim.h"
 #include "whole.h"
 
 static struct conn shared;

@@ -7,7 +7,7 @@
 
 #include "buffered.h"
 #include "turn.h"
-#include "write.h"
+#include "shim.h"
 #include "whole.h"
 /* A blocking write that a signal ends returns the number of sent bytes: a second call would block again. */
 Test(shim_drain, interrupted_behind_buffered_bytes_it_is_short) {

@@ -14,7 +14,7 @@
 #include "config.h"
 #include "readable.h"
 #include "reentry.h"
-#include "write.h"
+#include "shim.h"
 #include "whole.h"
 
 enum { PAGE = 4096 };

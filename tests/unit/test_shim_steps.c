@@ -13,7 +13,6 @@
 #include "turn.h"
 #include "real.h"
 #include "shim.h"
-#include "write.h"
 #include "whole.h"
 
 static struct conn *c;

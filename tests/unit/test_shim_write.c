@@ -11,7 +11,7 @@
 #include "config.h"
 #include "turn.h"
 #include "readable.h"
-#include "write.h"
+#include "shim.h"
 #include "window_state.h"
 #include "whole.h"
 

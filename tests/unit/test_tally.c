@@ -11,7 +11,6 @@
 #include "turn.h"
 #include "report.h"
 #include "statistics.h"
-#include "tally.h"
 
 TestSuite(tally, .fini = statistics_end, .timeout = 20);
 

@@ -10,7 +10,6 @@
 #include "turn.h"
 #include "report.h"
 #include "statistics.h"
-#include "tally.h"
 
 TestSuite(tally_steps, .fini = statistics_end, .timeout = 20);
 

@@ -17,7 +17,7 @@
 
 #include "base.h"
 #include "policy.h"
-#include "quickack.h"
+#include "stalls.h"
 #include "stats_format.h"
 #include "text.h"
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "coalesce_buffer.h"
-#include "conn_check.h"
 #include "fds.h"
 #include "kernel.h"
 #include "raw.h"
@@ -90,11 +89,22 @@ void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
 
 #include "log.h"
 
+/* A buffer is never empty, and draining and blocked need buffered bytes.  Held and buffered occur together if
+ * another thread buffers during a sendfile(2): hold_push() then releases the held bytes first.  A close
+ * releases held bytes before it lingers.  A lingering connection without bytes ends when the window's thread
+ * next visits it.  A struct without a descriptor is no connection and has no flag set. */
+bool conn_is_legal(const struct conn *c) {
+    bool buffered = buffer_length(c) > 0, sends = c->buffer || c->draining || c->flush_blocked;
+    return (buffered || !sends) && !(c->held && c->lingering) &&
+           (c->refs > 0 || !(buffered || c->held || c->lingering));
+}
+
 void conn_check(const struct conn *c) {
     if (LIKELY(conn_is_legal(c)))
         return;
-    log_line("illegal state of a connection (conn_check.h): facts %d, descriptors %d", (long)conn_facts(c),
-             (long)c->refs);
+    log_line("illegal state of a connection (conn_is_legal): held %d, lingering %d, buffered %d, draining %d, "
+             "blocked %d, descriptors %d", (long)c->held, (long)c->lingering, (long)buffer_length(c),
+             (long)c->draining, (long)c->flush_blocked, (long)c->refs);
     __builtin_trap();
 }
 

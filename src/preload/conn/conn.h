@@ -194,8 +194,10 @@ __attribute__((warn_unused_result)) static inline bool conn_trylock(struct conn 
     return conn_take(c, false);
 }
 
-/* Test builds end the process if the holder leaves an illegal combination of flags (conn_check.h). */
+/* Builds with -DUNSTALL_CHECKS (the unit tests, scripts/fuzz, scripts/sanitize) end the process at an unlock
+ * that leaves an illegal combination of flags.  The installed library has no check. */
 #ifdef UNSTALL_CHECKS
+bool conn_is_legal(const struct conn *c);
 void conn_check(const struct conn *c);
 #else
 static inline void conn_check(const struct conn *c) {

@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * For the exports_*.c only.  Code that several exported names or syscall(2) share is called
+ * For the exports_*.c and jump.S.  Code that several exported names or syscall(2) share is called
  * unstall_<name>; libc's other names for the same function are aliases of the exported one.
  */
 #ifndef UNSTALL_EXPORTS_H
 #define UNSTALL_EXPORTS_H
+
+/* The numbers of syscall(2) that we handle, in unstall_syscalls.  1: unstall_syscall() makes the call.
+ * SYSCALL_WAITS: it does so while the thread has an open turn.  SYSCALL_BEGINS: unstall_syscall_begins() runs
+ * before the call.  jump.S forwards all other numbers. */
+#define SYSCALL_NUMBERS 512
+#define SYSCALL_WAITS   2
+#define SYSCALL_BEGINS  3
+
+#ifndef __ASSEMBLER__
 
 #include <errno.h>
 
@@ -139,4 +148,5 @@ void exports_queues(int mode, const void *list, int count);
         return made;                                                \
     }
 
+#endif
 #endif

@@ -11,12 +11,13 @@
 #include <sys/uio.h>
 
 #include "exports.h"
-#include "syscalls.h"
 
 #define OURS(name)   [SYS_##name] = 1
 #define BEGINS(name) [SYS_##name] = SYSCALL_BEGINS
 #define WAITS(name)  [SYS_##name] = SYSCALL_WAITS
 
+/* jump.S reads it. */
+extern const unsigned char unstall_syscalls[SYSCALL_NUMBERS];
 const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     OURS(write), OURS(writev), OURS(pwritev2), OURS(sendto), OURS(sendmsg), OURS(sendmmsg),
     OURS(sendfile), OURS(splice), OURS(read), OURS(readv), OURS(recvfrom), OURS(recvmsg),

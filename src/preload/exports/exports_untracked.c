@@ -9,7 +9,6 @@
 #include "exports.h"
 #include "log.h"
 #include "raw.h"
-#include "write.h"
 
 /* ---- stdio -------------------------------------------------------------- */
 

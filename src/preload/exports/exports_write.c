@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 
 #include "exports.h"
-#include "write.h"
+#include "shim.h"
 
 #define CALLER   ((uintptr_t)__builtin_return_address(0)) /* the place in the program that called */
 #define OUT(...) &(struct write_request){.fd = fd, .caller = CALLER, __VA_ARGS__}

@@ -12,7 +12,7 @@
  * ours.  clone and vfork through syscall(2) need that; unstall_syscall_begins() runs
  * before them.
  */
-#include "syscalls.h"
+#include "exports.h"
 
 	.section .tbss, "awT", %nobits
 	.balign 8

@@ -9,7 +9,7 @@
 #include "config.h"
 #include "fds.h"
 #include "stats_file.h"
-#include "tally.h"
+#include "evidence.h"
 
 /* False: the mode is not certain yet, because the socket is not connected. */
 static bool mode_of(struct conn *c, const struct config *now, enum mode *mode) {

@@ -258,7 +258,7 @@ void decide_release(struct conn *c, size_t waiting);
 /* The application has cleared TCP_CORK: the bytes that it held have left as a unit. */
 void decide_uncork(struct conn *c);
 
-/* ---- the end of a connection (close.c) ----------------------------------- */
+/* ---- the end of a connection --------------------------------------------- */
 
 enum { CLOSE_LOWEST = 256 }; /* a descriptor of our own is not below it, if it can be so */
 

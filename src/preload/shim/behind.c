@@ -34,7 +34,7 @@
 #include "readable.h"
 #include "real.h"
 #include "reentry.h"
-#include "write.h"
+#include "shim.h"
 #include "window_state.h"
 #include "turn.h"
 #include "window.h"

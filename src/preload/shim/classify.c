@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "cookies.h"
 #include "fds.h"
 #include "kernel.h"
 #include "log.h"

@@ -10,7 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "write.h"
 #include "turn.h"
 #include "coalesce_buffer.h"
 #include "config.h"
@@ -21,7 +20,7 @@
 #include "raw.h"
 #include "reentry.h"
 #include "shim.h"
-#include "tally.h"
+#include "evidence.h"
 #include "window.h"
 
 enum { TYPE_MASK = 0xf };

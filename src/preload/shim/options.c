@@ -16,7 +16,7 @@
 #include "policy_inline.h"
 #include "reentry.h"
 #include "turn.h"
-#include "write.h"
+#include "shim.h"
 
 /* SO_TIMESTAMPING with 64-bit times (Linux 5.1).  A 64-bit program may use this number, too. */
 #define SO_TIMESTAMPING_64 65

@@ -14,9 +14,7 @@
 #include "real.h"
 #include "reentry.h"
 #include "shim.h"
-#include "tally.h"
 #include "turn.h"
-#include "write.h"
 
 /* True: a read or write of this descriptor, which is not the connection of the open
  * turn, may block.  Only regular files never block.  The library asks the kernel once

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "config.h"
-#include "cookies.h"
 #include "fds.h"
 #include "kernel.h"
 #include "readable.h"

@@ -24,7 +24,7 @@
  *
  * errno is always as the call without us would have set it.
  */
-#include "write.h"
+#include "shim.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -32,7 +32,6 @@
 #include <sys/syscall.h>
 
 #include "coalesce_buffer.h"
-#include "cookies.h"
 #include "evidence.h"
 #include "fds.h"
 #include "kernel.h"
@@ -41,7 +40,6 @@
 #include "reentry.h"
 #include "report.h"
 #include "stats_file.h"
-#include "tally.h"
 #include "turn.h"
 #include "window.h"
 

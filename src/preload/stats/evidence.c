@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the stalls of a connection, its own and its peer's.  proof.c and quickack.c
- * decide; this file gives them the facts.
+ * Finds the stalls of a connection, its own and its peer's.  stalls.c decides; this file gives them the facts.
  *
  * System calls of our own: in observe at most two TCP_INFO for a message in which
  * Nagle may hold bytes; one TCP_INFO for an input that came as late as a delayed

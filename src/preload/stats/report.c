@@ -12,7 +12,6 @@
 #include "log.h"
 #include "raw.h"
 #include "stats_file.h"
-#include "tally.h"
 
 /* The report has the first counters of the statistics file, up to this one. */
 enum { REPORTED = COUNT_CONNECTIONS_ENDED, LONGEST_REPORT = 4096 };

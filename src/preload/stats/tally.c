@@ -3,7 +3,7 @@
  * What a connection tells the statistics file: its row, its record, each exchange.  All of it runs under the
  * connection's lock, but for the making of the file.
  */
-#include "tally.h"
+#include "evidence.h"
 
 #include "config.h"
 #include "assignment.h"

@@ -18,7 +18,7 @@ struct kernel_tcp_info {
     uint64_t bytes_queued;   /* payload not sent yet */
     uint64_t bytes_received; /* payload received, read or not */
     uint32_t segments_out;   /* data segments sent */
-    /* for the proof of stalls (proof.h) */
+    /* for the proof of stalls (stalls.h) */
     uint32_t unacked;          /* segments in flight */
     uint64_t bytes_acked;      /* on the connecting side the SYN counts as one byte */
     uint64_t pacing_rate;      /* bytes a second; 0: none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "libc_symbols.h"
+#include "real.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <sys/syscall.h>
 
-#include "libc_symbols.h"
 #include "raw.h"
 #include "text.h"
 
