@@ -66,6 +66,10 @@ bool window_is_task(long task) {
     return false;
 }
 
+void conn_waits(struct conn *c) {
+    window_watch(c);
+}
+
 bool window_watch_without(struct conn *c) {
     return c->buffer == NULL;
 }

@@ -10,7 +10,6 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "names.h"
 #include "real.h"
 
 enum { ROOM = 20000, MSS = 1460 };

@@ -38,7 +38,7 @@ class Tree:
 
 PRELOAD = Tree("src/preload", "libunstall-{}.a", r"^layers = \[([^]]*)\]", r"'(\w+)'",
                {"stats-control": "src/stats_file"}, "conn/upcalls.h",
-               frozenset({"exports/hook", "exports/jump_more", "conn/conn_check"}))
+               frozenset({"exports/hook", "exports/jump_more"}))
 CLI = Tree("src/cli", "libcli-{}.a", r"^cli_folders = \{(.*?)^\}", r"^  '(\w+)': \{",
            {"stats_file": "src/stats_file"}, "",
            frozenset({"scan/exact", "scan/exact_none", "attach/kernel", "attach/kernel_none", "attach/pins",

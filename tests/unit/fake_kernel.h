@@ -8,7 +8,7 @@
 
 #include "conn.h"
 #include "kernel.h"
-#include "text.h"
+#include "log.h"
 
 enum { FAKE_SENDS = 64 };
 

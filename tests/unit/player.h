@@ -26,7 +26,7 @@
 #define UNSTALL_PLAYER_H
 
 #include "policy_inline.h"
-#include "text.h"
+#include "log.h"
 
 struct player {
     struct policy policy;

@@ -11,9 +11,7 @@
 #include <sys/prctl.h>
 
 #include "evidence.h"
-#include "stacks.h"
 #include "statistics.h"
-#include "report.h"
 
 TestSuite(evidence, .fini = statistics_end, .timeout = 20);
 

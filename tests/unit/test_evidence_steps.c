@@ -10,7 +10,6 @@
 #include "turn.h"
 #include "stalls.h"
 #include "shim.h"
-#include "stacks.h"
 #include "statistics.h"
 
 TestSuite(evidence_steps, .fini = statistics_end, .timeout = 20);

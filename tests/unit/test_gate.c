@@ -22,7 +22,7 @@
 #include "readable.h"
 #include "real.h"
 #include "stats_file.h"
-#include "window_state.h"
+#include "window.h"
 #include "unit.h"
 
 #define WANT(what)           \

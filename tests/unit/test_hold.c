@@ -12,7 +12,7 @@
 #include "fake_kernel.h"
 #include "fds.h"
 #include "buffered.h"
-#include "window_state.h"
+#include "window.h"
 #include "unit.h"
 
 static struct conn *c;

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "stacks.h"
+#include "evidence.h"
 #include "unit.h"
 
 static const struct {

@@ -12,7 +12,7 @@
 #include "turn.h"
 #include "readable.h"
 #include "shim.h"
-#include "window_state.h"
+#include "window.h"
 #include "whole.h"
 
 /* ---- a hold that is released -------------------------------------------------- */

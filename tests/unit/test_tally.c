@@ -9,7 +9,6 @@
 #include "assignment.h"
 #include "evidence.h"
 #include "turn.h"
-#include "report.h"
 #include "statistics.h"
 
 TestSuite(tally, .fini = statistics_end, .timeout = 20);

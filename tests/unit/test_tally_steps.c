@@ -8,7 +8,6 @@
 #include "config.h"
 #include "evidence.h"
 #include "turn.h"
-#include "report.h"
 #include "statistics.h"
 
 TestSuite(tally_steps, .fini = statistics_end, .timeout = 20);

@@ -5,7 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "text.h"
+#include "log.h"
 #include "unit.h"
 
 static const struct {

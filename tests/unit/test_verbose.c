@@ -4,7 +4,7 @@
  */
 #include <unistd.h>
 
-#include "report.h"
+#include "evidence.h"
 #include "whole.h"
 
 static char log_path[64], text[4096];

@@ -6,7 +6,7 @@
 
 #include "config.h"
 #include "readable.h"
-#include "window_state.h"
+#include "window.h"
 
 void whole_start(const char *const *settings) {
     fake_kernel_install();

@@ -19,7 +19,7 @@
 #include "policy.h"
 #include "stalls.h"
 #include "stats_format.h"
-#include "text.h"
+#include "log.h"
 
 /* ---- the arms of an experiment ------------------------------------------
  *

@@ -21,7 +21,6 @@
 #include "config.h"
 #include "fds.h"
 #include "raw.h"
-#include "window_state.h"
 
 struct piece *reentry_piece(uint32_t generation, size_t bytes) {
     uint32_t room = bytes < PIECE_MOST ? (uint32_t)bytes : PIECE_MOST;
@@ -166,7 +165,7 @@ void reentry_take_in(struct conn *c) {
         policy_no_room(&c->policy);
     }
     if (!flushed || c->lingering)
-        window_watch(c);
+        conn_waits(c);
     raw_set_signals(before);
 }
 

@@ -19,7 +19,6 @@
 
 #include "base.h"
 #include "turn.h"
-#include "names.h"
 #include "process.h"
 #include "raw_thread.h"
 #include "readable.h"

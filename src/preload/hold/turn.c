@@ -29,9 +29,7 @@
 #include "fds.h"
 #include "kernel.h"
 #include "reentry.h"
-#include "report.h"
 #include "stalls.h"
-#include "window_state.h"
 #include "window.h"
 
 enum {

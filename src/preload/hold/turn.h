@@ -18,7 +18,7 @@
 #include "conn.h"
 #include "endpoint_cache.h"
 #include "policy_inline.h"
-#include "window_state.h"
+#include "window.h"
 
 /* ---- holds without a thread that keeps the window; lock held ------------ */
 

@@ -3,8 +3,8 @@
  * The window's thread.  It exists while something is held and 100 ms longer, and ends every hold that is
  * older than the window.
  *
- * Who calls whom.  A thread that holds or buffers puts its connection on a list (window_watch(), in
- * window_state.h: one store if it is there already).  Before the first hold the write road asks
+ * Who calls whom.  A thread that holds or buffers puts its connection on a list (window_watch():
+ * one store if it is there already).  Before the first hold the write road asks
  * window_decide() whether a thread shall run at all; it may start one.  run() then sleeps a tick, walks
  * the list, and for each connection that is still held calls hold_window_ends().  It is the only reader of
  * the list; others only push onto `window_incoming`.
@@ -39,6 +39,7 @@
 #include "turn.h"
 #include "coalesce_buffer.h"
 #include "config.h"
+#include "endpoint_cache.h"
 #include "fds.h"
 #include "kernel.h"
 #include "lock.h"
@@ -75,6 +76,43 @@ static uint32_t start_inhibitors;       /* calls under way during which no threa
 static uint32_t stop_count;             /* how often a change of rights has ended the thread */
 static uint64_t paused_until;           /* by clock_coarse(): no thread starts before */
 static uint64_t last_unserved_hold_ns;  /* by clock_coarse(): the last turn that wanted to hold without it */
+
+/* ---- a hold begins ------------------------------------------------------- */
+
+int window_now;
+window_tick window_ticks = 1;
+static struct conn *window_incoming; /* a stack of connections: callers push, the thread takes all */
+static uint32_t window_parked;       /* futex: 1 while the thread sleeps because nothing is held */
+
+static void window_unpark(void) {
+    if (__atomic_load_n(&window_parked, __ATOMIC_SEQ_CST) &&
+        __atomic_exchange_n(&window_parked, 0, __ATOMIC_SEQ_CST))
+        raw3(SYS_futex, &window_parked, FUTEX_WAKE_PRIVATE, 1);
+}
+
+bool window_watch_slow(struct conn *c) {
+    c->ticking = true;
+    struct conn *top = LOAD(&window_incoming);
+    do
+        c->next_ticking = top;
+    while (!REPLACE(&window_incoming, &top, c, __ATOMIC_SEQ_CST));
+    window_unpark();
+    return __atomic_load_n(&window_now, __ATOMIC_SEQ_CST) == WINDOW_RUNS;
+}
+
+bool window_watch_without(struct conn *c) {
+    STORE(&c->habit_ns, clock_coarse());
+    if (UNLIKELY(LOAD(&endpoint_late[c->endpoint].watched)) && c->policy.mode == MODE_AUTO &&
+        !config()->no_syscalls) {
+        self.hold.of = kernel->usage(&self.hold.used) == 0 ? c : NULL;
+        self.hold.since = c->habit_ns;
+    }
+    return c->buffer == NULL;
+}
+
+void conn_waits(struct conn *c) {
+    window_watch(c);
+}
 
 /* ---- the thread ------------------------------------------------------ */
 

@@ -28,10 +28,10 @@
 #include "readable.h"
 #include "real.h"
 #include "reentry.h"
-#include "report.h"
+#include "evidence.h"
 #include "stats_file.h"
 #include "turn.h"
-#include "text.h"
+#include "log.h"
 #include "window.h"
 
 /* See process_ends(): tries of a millisecond, where the clock stands still, and nanoseconds. */

@@ -35,7 +35,6 @@
 #include "real.h"
 #include "reentry.h"
 #include "shim.h"
-#include "window_state.h"
 #include "turn.h"
 #include "window.h"
 

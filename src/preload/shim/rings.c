@@ -9,7 +9,7 @@
 #include "config.h"
 #include "fds.h"
 #include "raw.h"
-#include "text.h"
+#include "log.h"
 
 enum { NUMBERS = 128, LAST_LOOK = 8, SILENT_NS = 10000000 };
 

@@ -38,7 +38,6 @@
 #include "readable.h"
 #include "real.h"
 #include "reentry.h"
-#include "report.h"
 #include "stats_file.h"
 #include "turn.h"
 #include "window.h"

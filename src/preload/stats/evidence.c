@@ -16,7 +16,6 @@
 #include "kernel.h"
 #include "late.h"
 #include "lock.h"
-#include "stacks.h"
 #include "stats_file.h"
 #include "upcalls.h"
 

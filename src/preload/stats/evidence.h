@@ -16,12 +16,17 @@
 
 #include "config.h"
 #include "conn.h"
-#include "stacks.h"
 #include "stalls.h"
 #include "stats_format.h"
 
 #define EVIDENCE_NONE UINT32_MAX
 enum { NO_ARM = 0xff, EVIDENCE_COUNTERS = COUNT_QUICKACK_SAVED_NS - COUNT_SUSPECTS + 1 };
+
+/* A write behind which another one may be held. */
+struct stacks_piece {
+    uintptr_t caller; /* return address of its call; 0: not known */
+    uint32_t kept;    /* index of its stack; EVIDENCE_NONE: not kept */
+};
 
 struct evidence {
     /* ---- written by tally.c ---- */
@@ -176,5 +181,76 @@ void tally_ends(struct conn *c, const struct kernel_tcp_info *now);
 /* The mode of c in this configuration.  False: it takes part in an experiment, but its arm
  * depends on an address that is not known before it is connected. */
 bool tally_mode(struct conn *c, const struct config *now, enum mode *mode);
+
+/* ---- the call stacks of stalls (stacks.c) --------------------------------- */
+
+/* The first write of a message, or a later one behind which the next message may be held. */
+struct stacks_piece stacks_keep(const struct evidence *e, const struct evidence_write *w);
+/* The small write `w` after `first`, with a suspected or cured stall. */
+void stacks_pair(struct evidence *e, const struct stacks_piece *first, const struct evidence_write *w);
+/* The message of e has stalled. */
+void stacks_stalled(const struct evidence *e, uint64_t ns);
+
+/* In the child of a fork, which has another statistics file. */
+void stacks_forked(void);
+
+/* ---- the snapshot: no function faults, allocates or locks ------------- */
+
+/* Copies the registers and the stack of this thread, inside the exported call that it made. */
+void stack_snapshot(struct stats_write *to, const struct evidence_write *w);
+
+/* Copies up to `bytes` from an address that may be unreadable.  Returns the number copied. */
+size_t snapshot_peek(void *to, uintptr_t from, size_t bytes);
+
+/* ---- the modules -------------------------------------------------------- */
+
+/* Adds to the statistics file, for an unwinder that runs after the process has ended, the executable mappings
+ * that it lacks, with the identity of their files.  The source is /proc/self/maps: dl_iterate_phdr(3) would
+ * take a lock.  One thread at a time. */
+void modules_note(struct stats_file *s);
+
+/* One line of /proc/PID/maps. */
+struct modules_line {
+    uint64_t start, end, offset;
+    bool executable;
+    const char *path; /* to the end of the line; "" for none */
+    size_t path_bytes;
+};
+
+bool modules_parse(const char *line, size_t bytes, struct modules_line *out);
+
+/* ---- the report (report.c) -------------------------------------------------
+ *
+ * The report.  Each connection has its own counters, under its lock; they are added
+ * to the process's totals when the connection ends.  So the write path shares no
+ * counter between connections.  The report adds the connections still open.
+ */
+/* The last descriptor of c is about to be closed.  Lock held. */
+void stats_connection_ends(struct conn *c, int fd);
+
+/* Write the report to the target of UNSTALL_REPORT, if it is set. */
+void stats_report(void);
+
+/* Move the remaining counts to the statistics file.  `replaced`: exec replaces this program,
+ * and its connections go on. */
+void stats_process_ends(bool replaced);
+
+/* In the child of a fork: its own totals start at zero. */
+void stats_forked(void);
+
+/* ---- log lines ----------------------------------------------------------
+ *
+ * UNSTALL_VERBOSE: log lines about the library's actions.  Level 1: a line at the start,
+ * and one for the first late push of each connection.  Level 2: one for every late push.
+ * No line is written under a connection's lock: a full pipe may block.
+ */
+
+static inline bool verbose(unsigned level) {
+    return UNLIKELY(config()->verbose >= level);
+}
+
+void verbose_start(void);
+/* TCP_NODELAY was set before a write of `bytes`; `first` on this connection. */
+void verbose_late_push(int fd, size_t bytes, bool first);
 
 #endif

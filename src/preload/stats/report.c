@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "report.h"
 
 #include <arpa/inet.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 
 #include "raw.h"
-#include "text.h"
+#include "log.h"
 
 #define ROW(name, need, family, role)         void *real_##name;
 #define VERSION(older, name, version, newest) void *real_##older;
