@@ -332,13 +332,13 @@ Test(evidence_steps, what_cannot_be_settled) {
 
 Test(evidence_steps, mptcp_and_bytes_that_passed_by) {
     start("observe", NULL);
-    c->mptcp = true;
+    c->policy.mptcp = true;
     looked_at();
     time_ns += 45 * MS;
     has_left(1);
     gets_input();
     EXPECT_INT("several paths", found(COUNT_STALLS_SUSPECTED), 1);
-    c->mptcp = false;
+    c->policy.mptcp = false;
     looked_at();
     c->counts.bytes += 7;
     time_ns += 45 * MS;

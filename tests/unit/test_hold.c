@@ -369,7 +369,7 @@ Test(hold, a_stranger_with_kernel_tls_is_never_held) {
     c->policy.unsure = true;
     memcpy(fake.ulp, "tls", sizeof("tls"));
     hold_ask_facts(c);
-    EXPECT(c->policy.no_more);
+    EXPECT(c->policy.never_hold);
 }
 
 static const struct {

@@ -77,7 +77,7 @@ static void is_untracked(struct player *player) {
     player->policy.untracked_io = true;
 }
 static void more_means_nothing(struct player *player) {
-    player->policy.no_more = true;
+    player->policy.mptcp = true;
 }
 static void is_never_held(struct player *player) {
     player->policy.never_hold = true;

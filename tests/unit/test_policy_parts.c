@@ -280,7 +280,7 @@ Test(policy_parts, what_may_be_held) {
     NOT_IF(established, false);
     NOT_IF(app_nodelay, true);
     NOT_IF(app_cork, true);
-    NOT_IF(no_more, true);
+    NOT_IF(mptcp, true);
 #undef NOT_IF
     p = good;
     others.may_hold = false;
@@ -293,7 +293,7 @@ Test(policy_parts, what_may_be_held) {
     EXPECT(!policy_may_hold(&p, &others));
     p = good;
     p.mode = MODE_COALESCE;
-    p.no_more = true;
+    p.mptcp = true;
     cr_expect(policy_may_hold(&p, &limits), "a buffer of ours needs no MSG_MORE");
 }
 

@@ -157,7 +157,7 @@ Test(shim, first_sight) {
     fake.type = SOCK_STREAM;
     struct conn *c = conn_lock_fd(22);
     ASSERT(c);
-    EXPECT(c->policy.unsure && !c->policy.no_more && c->cookie == 77 && c->origin == ORIGIN_FOREIGN);
+    EXPECT(c->policy.unsure && !c->policy.mptcp && c->cookie == 77 && c->origin == ORIGIN_FOREIGN);
     conn_unlock(c);
     EXPECT(conn_lock_fd(23) == c); /* the same cookie: a copy */
     EXPECT_INT("two numbers", c->refs, 2);
@@ -166,7 +166,7 @@ Test(shim, first_sight) {
     fake.protocol = 262; /* MPTCP */
     c = conn_lock_fd(24);
     ASSERT(c);
-    EXPECT(c->policy.no_more && c->mptcp && c->cookie == 78);
+    EXPECT(c->policy.mptcp && c->cookie == 78);
     conn_unlock(c);
     EXPECT(conn_lock_fd(-1) == NULL && conn_lock_fd(FDS_LIMIT) == NULL);
     EXPECT_INT("depth", self.depth, 0);
@@ -293,7 +293,7 @@ Test(shim, a_moved_body_behind_buffered_bytes) {
         whole_start_in(MODE_COALESCE);
         struct conn *c = whole_warm(5);
         EXPECT_INT("buffered", whole_write(5, "head"), 4);
-        c->policy.no_more = mptcp;
+        c->policy.mptcp = mptcp;
         fake_log();
         EXPECT_INT("moved", moves(5, 100, 1, true), 100);
         EXPECT(strstr(fake_log(), mptcp ? "send(5,head)" : "more(5,head)"));
@@ -446,7 +446,7 @@ Test(shim, before_it_sets_an_option_what_is_buffered_leaves) {
         shim_option_setting(5, row->level, row->option);
         EXPECT_INT(row->name, buffer_length(c) == 0, row->lets_go);
         shim_option_set(5, row->level, row->option, &(int){0}, sizeof(int));
-        EXPECT_INT(row->name, c->policy.no_more, row->option == TCP_ULP && row->level == IPPROTO_TCP);
+        EXPECT_INT(row->name, c->policy.never_hold, row->option == TCP_ULP);
         EXPECT_INT(row->name, c->policy.buffer_limit == 0, row->lets_go && row->level == SOL_SOCKET);
         EXPECT_INT(row->name, self.depth, 0);
         shim_closing(5);

@@ -184,7 +184,7 @@ Test(shim_life, kinds_of_sockets) {
         shim_socket_made(6, row->domain, row->type, row->protocol);
         const struct conn *c = fds_conn(fds_word(6));
         EXPECT_INT(row->name, c != NULL, row->ours);
-        EXPECT_INT(row->name, c && c->policy.no_more && c->mptcp, row->no_more);
+        EXPECT_INT(row->name, c && c->policy.mptcp, row->no_more);
         if (!c)
             EXPECT_INT(row->name, fds_word(6), FDS_OTHER);
         shim_socket_made(-1, row->domain, row->type, row->protocol);
@@ -395,7 +395,7 @@ Test(shim_life, accepted_over_mptcp) {
     shim_listens(3);
     shim_accepted(3, 6);
     const struct conn *c = fds_conn(fds_word(6));
-    EXPECT(c && c->mptcp && c->policy.no_more);
+    EXPECT(c && c->policy.mptcp);
 }
 
 /* ---- calls that must change nothing ------------------------------------- */

@@ -39,7 +39,7 @@ Test(shim_steps, what_an_accepted_one_takes_over) {
     listener();
     c = accepted();
     EXPECT(c->policy.established && !c->policy.app_nodelay && !c->policy.nodelay && !c->policy.app_cork &&
-           !c->policy.unsure && !c->policy.no_more && !c->policy.never_hold && !c->mptcp &&
+           !c->policy.unsure && !c->policy.mptcp && !c->policy.never_hold &&
            !c->policy.untracked_io && !c->listener);
     EXPECT(c->origin == ORIGIN_ACCEPTED && c->nodelay_checked == nodelay_epoch && c->endpoint);
     shim_closing(6);
@@ -58,9 +58,8 @@ Test(shim_steps, what_an_accepted_one_takes_over) {
     TAKES(policy.app_nodelay, true, policy.app_nodelay);
     TAKES(policy.nodelay, true, policy.nodelay);
     TAKES(policy.app_cork, true, policy.app_cork);
-    TAKES(policy.no_more, true, policy.no_more);
+    TAKES(policy.mptcp, true, policy.mptcp);
     TAKES(policy.never_hold, true, policy.never_hold);
-    TAKES(mptcp, true, mptcp);
     TAKES(policy.unsure, true, policy.unsure);
     TAKES(policy.had_option, true, policy.unsure);
 #undef TAKES
@@ -408,8 +407,7 @@ Test(shim_steps, how_a_connection_is_met) {
         EXPECT(c->policy.unsure == !row->untracked && c->origin == ORIGIN_FOREIGN &&
             c->cookie == row->cookie);
         EXPECT_INT(row->name, c->policy.untracked_io, row->untracked);
-        EXPECT_INT(row->name, c->mptcp, row->mptcp);
-        EXPECT_INT(row->name, c->policy.no_more, row->mptcp);
+        EXPECT_INT(row->name, c->policy.mptcp, row->mptcp);
         EXPECT(c->filters_applied && c->epoch == config()->epoch && c->policy.mode == MODE_AUTO);
         conn_unlock(c);
         fds_forget(row->fd);

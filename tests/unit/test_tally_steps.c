@@ -304,7 +304,7 @@ Test(tally_steps, which_bytes_are_unseen) {
     EACH_ROW(row, unseens) {
         start("off");
         first_write();
-        c->mptcp = row->mptcp;
+        c->policy.mptcp = row->mptcp;
         c->shared = row->shared;
         c->policy.untracked_io = row->untracked;
         e->before_us = row->before_us;

@@ -102,9 +102,10 @@ bool conn_is_legal(const struct conn *c) {
 void conn_check(const struct conn *c) {
     if (LIKELY(conn_is_legal(c)))
         return;
-    log_line("illegal state of a connection (conn_is_legal): held %d, lingering %d, buffered %d, draining %d, "
-             "blocked %d, descriptors %d", (long)c->held, (long)c->lingering, (long)buffer_length(c),
-             (long)c->draining, (long)c->flush_blocked, (long)c->refs);
+    log_line("illegal state of a connection: held %d, lingering %d, buffered %d, draining %d, blocked %d, "
+             "descriptors %d",
+             (long)c->held, (long)c->lingering, (long)buffer_length(c), (long)c->draining,
+             (long)c->flush_blocked, (long)c->refs);
     __builtin_trap();
 }
 

@@ -103,7 +103,6 @@ struct conn {
     struct policy policy;
     uint8_t origin : 2; /* enum conn_origin */
     bool listener : 1;
-    bool mptcp : 1;
     bool filters_applied : 1;   /* `filtered` is known */
     bool filtered : 1;          /* the filters exclude it: as if mode were off */
     bool passed : 1;            /* sent by SCM_RIGHTS, to another process or to this one */
@@ -163,6 +162,11 @@ static inline bool conn_has_aside(const struct conn *c) {
 /* Bytes that the kernel takes, or (negative) that it has not taken after all.  The lock is not needed. */
 static inline void conn_count_bytes(struct conn *c, uint64_t bytes) {
     __atomic_fetch_add(&c->counts.bytes, bytes, __ATOMIC_RELAXED);
+}
+
+/* Of `counted` bytes the kernel has taken `sent`, or none (negative). */
+static inline void conn_count_sent(struct conn *c, size_t counted, ssize_t sent) {
+    conn_count_bytes(c, (sent > 0 ? (uint64_t)sent : 0) - counted);
 }
 
 bool conn_lock_slow(struct conn *c, uint32_t seen);

@@ -107,6 +107,11 @@ extern INTERNAL const volatile uint8_t *gate;
  * our state (reentry.c). */
 bool reentry_has_left(void);
 
+/* The same, where a thread in a section of ours, or a fork not noticed yet, goes the longer way. */
+static inline bool gate_is_open(void) {
+    return LIKELY(!self.busy) && LIKELY(*LOAD(&gate) == GATE_OPEN);
+}
+
 /* True if this call may use our state. */
 static inline bool gate_enter(void) {
     if (UNLIKELY(self.busy) && !reentry_has_left())

@@ -212,7 +212,7 @@ bool reentry_last(struct conn *c) {
  * writes, so the kernel's count and the buffer are all. */
 static void count_anew(struct conn *c) {
     struct kernel_tcp_info now;
-    if (policy_buffers(&c->policy) && c->origin != ORIGIN_FOREIGN && !c->mptcp &&
+    if (policy_buffers(&c->policy) && c->origin != ORIGIN_FOREIGN && !c->policy.mptcp &&
         kernel->tcp_info(c->fd, &now) == 0)
         STORE(&c->counts.bytes, now.bytes_sent + now.bytes_queued + buffer_length(c));
 }

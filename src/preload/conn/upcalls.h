@@ -32,7 +32,8 @@ void conn_ends(struct conn *c);
  * Reason: the holder of the lock makes up for it, in any folder.  Defined in shim/. */
 void conn_missed(struct conn *c, unsigned what);
 
-/* Bytes of c wait for room in the kernel, or for its end: the window's thread is to look after them.  Lock held.
+/* Bytes of c wait for room in the kernel, or for its end: the window's thread is to look after them.  Lock
+ * held.
  * Reason: the holder of the lock sends what was set aside, in any folder.  Defined in hold/. */
 void conn_waits(struct conn *c);
 

@@ -3,9 +3,10 @@
  * The calls that write.  They forward only: the road is write.c, of sendfile, splice and
  * sendmmsg behind.c (docs/design.md, "The road of a write").
  *
- * A write to what is known to be no TCP stream, in a thread without an open turn, needs nothing
- * (shim_passes).  It goes to the next definition by a jump, if that is known: a look-up would need a frame.
+ * A write to what is known to be no TCP stream, in a thread without an open turn, needs nothing.  It goes to
+ * the next definition by a jump, if that is known: a look-up would need a frame.
  */
+#include <limits.h>
 #include <sys/syscall.h>
 
 #include "exports.h"
@@ -14,30 +15,54 @@
 #define CALLER   ((uintptr_t)__builtin_return_address(0)) /* the place in the program that called */
 #define OUT(...) &(struct write_request){.fd = fd, .caller = CALLER, __VA_ARGS__}
 
+/* A thread without an open turn.  True: the descriptor is known to be no TCP stream: there is nothing to do,
+ * whatever gate_enter() returns. */
+static inline bool passes(uintptr_t word) {
+    return word - 1 < FDS_LAST_TAG;
+}
+
+/* True: a write of one buffer is only counted: mode off. */
+static inline bool only_counts(uintptr_t word, size_t bytes, int flags) {
+    const struct conn *c = fds_conn(word);
+    return c && UNLIKELY(shim_only_counts(c)) && gate_is_open() && bytes - 1 < SSIZE_MAX &&
+           !(flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT));
+}
+
+/* The beginning of write, send and sendto: a thread without an open turn jumps on, or in mode off only
+ * counts.  The order of the arguments costs that no move. */
+#define LEAVES_AT_ONCE(next, form, flags, ...)                                         \
+    if (LIKELY(self.turn == NULL)) {                                                   \
+        uintptr_t word = fds_word(fd);                                                 \
+        if (passes(word) && LIKELY(REAL_FOUND(next) != NULL))                          \
+            return REAL_FOUND(next)(__VA_ARGS__);                                      \
+        if (only_counts(word, bytes, flags))                                           \
+            return shim_one_in_off(fd, buffer, bytes, flags, form, (struct conn *)word); \
+    }
+
 EXPORT ssize_t write(int fd, const void *buffer, size_t bytes) {
-    if (shim_passes(fd) && LIKELY(REAL_FOUND(write) != NULL))
-        return REAL_FOUND(write)(fd, buffer, bytes);
+    LEAVES_AT_ONCE(write, FORM_WRITE, 0, fd, buffer, bytes)
     return shim_write_fast(fd, buffer, bytes, 0, FORM_WRITE, CALLER);
 }
 ALSO(__write, write)
 
 EXPORT ssize_t writev(int fd, const struct iovec *iov, int count) {
-    if (shim_passes(fd) && LIKELY(REAL_FOUND(writev) != NULL))
+    if (LIKELY(self.turn == NULL) && passes(fds_word(fd)) && LIKELY(REAL_FOUND(writev) != NULL))
         return REAL_FOUND(writev)(fd, iov, count);
     return shim_write(OUT(.form = FORM_WRITEV, .iov = iov, .iov_count = count));
 }
 
 EXPORT ssize_t send(int fd, const void *buffer, size_t bytes, int flags) {
-    if (shim_passes(fd) && LIKELY(REAL_FOUND(send) != NULL))
-        return REAL_FOUND(send)(fd, buffer, bytes, flags);
+    LEAVES_AT_ONCE(send, FORM_SEND, flags, fd, buffer, bytes, flags)
     return shim_write_fast(fd, buffer, bytes, flags, FORM_SEND, CALLER);
 }
 ALSO(__send, send)
 
 EXPORT ssize_t sendto(int fd, const void *buffer, size_t bytes, int flags,
                       const struct sockaddr *address, socklen_t length) {
-    if (LIKELY(!address && !length))
+    if (LIKELY(!address && !length)) {
+        LEAVES_AT_ONCE(sendto, FORM_SENDTO, flags, fd, buffer, bytes, flags, NULL, 0)
         return shim_write_fast(fd, buffer, bytes, flags, FORM_SENDTO, CALLER);
+    }
     return shim_write(OUT(.form = FORM_SENDTO, .buffer = buffer, .bytes = bytes, .flags = flags,
                           .address = address, .address_length = length));
 }

@@ -62,9 +62,7 @@ static void ask_options(struct conn *c) {
     bool cork = option(c->fd, IPPROTO_TCP, TCP_CORK) != 0;
     /* the first bytes of the name "tls": with kTLS MSG_MORE leaves a record open, and a key is for the bytes
      * that follow it */
-    bool ulp = option(c->fd, IPPROTO_TCP, TCP_ULP) != 0;
-    p->no_more |= ulp;
-    p->never_hold |= ulp;
+    p->never_hold |= option(c->fd, IPPROTO_TCP, TCP_ULP) != 0;
     if (p->app_cork && !cork && p->pending && !p->app_more)
         policy_pushed(p); /* the application has cleared it: the corked bytes have left as a unit */
     p->app_cork = cork;

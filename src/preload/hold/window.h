@@ -66,6 +66,10 @@ static inline bool window_watch(struct conn *c) {
     return window_windowless(state) ? window_watch_without(c) : window_watch_by_thread(c, state);
 }
 
+/* Of window.c alone.  A stack of connections: callers push, the thread takes all. */
+extern INTERNAL struct conn *window_incoming;
+extern INTERNAL uint32_t window_parked; /* futex: 1 while the thread sleeps because nothing is held */
+
 /* ---- its life --------------------------------------------------------------- */
 
 /* The id of the process that has, or had, a window's thread; 0: none yet. */

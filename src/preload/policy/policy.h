@@ -85,7 +85,7 @@ struct policy {
             bool nodelay_only : 1;  /* only TCP_NODELAY from now on: prediction fails here */
             bool never_hold : 1;    /* the application tells its writes apart (SO_TIMESTAMPING) */
             bool untracked_io : 1;  /* writes may pass us by: never hold */
-            bool no_more : 1;       /* MSG_MORE has no effect or another one (MPTCP, TCP_ULP) */
+            bool mptcp : 1;         /* MSG_MORE joins nothing */
             bool established : 1;   /* the kernel has taken or delivered bytes, or connect succeeded */
             bool refuses : 1;       /* sending has ended (shutdown, EPIPE); input does not change that */
             bool input_ever : 1;    /* some input has arrived */
@@ -202,7 +202,7 @@ static inline bool policy_left_alone(const struct policy *p, bool override) {
 static inline bool policy_may_hold(const struct policy *p, const struct policy_limits *limits) {
     return limits->may_hold && !p->untracked_io && !p->app_more && !p->nodelay_only &&
            !p->never_hold && !p->unsure && p->established &&
-           !policy_left_alone(p, limits->override) && (policy_buffers(p) || !p->no_more);
+           !policy_left_alone(p, limits->override) && (policy_buffers(p) || !p->mptcp);
 }
 
 /* coalesce: the room in the kernel's send buffer is known. */

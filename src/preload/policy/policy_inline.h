@@ -253,6 +253,12 @@ INLINE void policy_input(struct policy *p, size_t bytes, size_t asked, bool at_o
     p->pending = 0;
 }
 
+/* Mode off: input has ended the message.  Without the lock. */
+INLINE void policy_forget_message(struct policy *p) {
+    STORE(&p->message_bytes, 0);
+    STORE(&p->small_writes, 0);
+}
+
 /* ---- the end of a turn -------------------------------------------------- */
 
 /* A turn ended at a wait, not by the window: update the model. */

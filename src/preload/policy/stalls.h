@@ -55,8 +55,8 @@ struct proof proof_of(const struct kernel_tcp_info *first, const struct kernel_t
 
 /* ---- the peer's -----------------------------------------------------------
  *
- * The rest of a message arrives one delayed acknowledgement (ours) after its beginning.  A message of the peer
- * is all input between two writes of ours, in any number of reads. */
+ * The rest of a message arrives one delayed acknowledgement (ours) after its beginning.  A message of the
+ * peer is all input between two writes of ours, in any number of reads. */
 
 enum quickack_use { QUICKACK_OFF, QUICKACK_AUTO, QUICKACK_ALWAYS };
 

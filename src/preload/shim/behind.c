@@ -326,7 +326,7 @@ ssize_t shim_send_after_buffered(struct conn *c, const struct write_request *o, 
     bool aside = false;
     ssize_t sent = send_behind(c, &now, p, &aside);
     if (p->valid && UNLIKELY(sent != (ssize_t)p->bytes) && !call_seems_stale(call))
-        conn_count_bytes(c, (sent > 0 ? (uint64_t)sent : 0) - p->bytes);
+        conn_count_sent(c, p->bytes, sent);
     if (UNLIKELY(aside))
         sent = reentry_write(&now);
     close_own(&now, o->fd);
@@ -357,7 +357,7 @@ enum bulk shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
     if (!c)
         return begins_aside(fd, call);
     struct write_request o = {.fd = fd, .flags = flags, .raw = raw};
-    if (buffer_length(c) && c->policy.no_more)
+    if (buffer_length(c) && c->policy.mptcp)
         hold_push(c, PUSH_WRITE); /* MPTCP: MSG_MORE joins nothing */
     hold_join_turn(c);
     if (buffer_length(c)) {
@@ -482,8 +482,7 @@ static ssize_t pass(struct conn *c, const struct write_request *o) {
     size_t counted = p.valid ? p.bytes : 0;
     conn_count_bytes(c, counted);
     ssize_t sent = shim_forward(o);
-    if (UNLIKELY(sent != (ssize_t)counted))
-        conn_count_bytes(c, (sent > 0 ? (uint64_t)sent : 0) - counted);
+    conn_count_sent(c, counted, sent);
     if (sent > 0) {
         __atomic_fetch_add(&c->counts.writes, 1, __ATOMIC_RELAXED);
         if (LOAD(&c->held))

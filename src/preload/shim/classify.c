@@ -60,7 +60,7 @@ static struct conn *classify(int fd) {
     cookies_note(c, cookie);
     c->policy.unsure = true;
     c->policy.untracked_io = hold_is_stdio(fd);
-    c->policy.no_more = c->mptcp = protocol == IPPROTO_MPTCP;
+    c->policy.mptcp = protocol == IPPROTO_MPTCP;
     return c;
 }
 

@@ -40,7 +40,7 @@ void shim_socket_made(int fd, int domain, int type, int protocol) {
     struct conn *c = fds_create(fd, ORIGIN_SOCKET);
     if (!c)
         return;
-    c->policy.no_more = c->mptcp = protocol == IPPROTO_MPTCP;
+    c->policy.mptcp = protocol == IPPROTO_MPTCP;
     c->policy.untracked_io = hold_is_stdio(fd);
     c->nodelay_checked = LOAD(&nodelay_epoch);
     conn_unlock(c);
@@ -77,16 +77,14 @@ void shim_accepted(int listener, int fd) {
      * handshake.  If an option was ever set on the listener, or that is not known, the
      * library must ask for the accepted socket's options (policy.unsure). */
     const uint32_t facts = l->policy.facts;
-    bool mptcp = l->mptcp;
     uint8_t endpoint = endpoint_of_listener(l);
     conn_unlock(l);
     struct conn *c = fds_create(fd, ORIGIN_ACCEPTED);
     if (!c)
         return;
     c->policy.facts = facts & POLICY_FACTS(.app_nodelay = true, .app_cork = true, .nodelay = true,
-                                           .no_more = true, .never_hold = true);
+                                           .mptcp = true, .never_hold = true);
     c->policy.unsure = (facts & POLICY_FACTS(.unsure = true, .had_option = true)) != 0;
-    c->mptcp = mptcp;
     c->policy.established = true;
     c->policy.untracked_io = hold_is_stdio(fd);
     endpoint_join(c, endpoint);

@@ -112,38 +112,19 @@ static void cork_set(struct conn *c, bool on) {
     decide_uncork(c); /* TCP_CORK=0 alone leaves the end to Nagle (tcp(7)) */
 }
 
-/* Lock held.  TCP_QUICKACK is the only one of no concern. */
-static void option_set(struct conn *c, enum concern concern, int name, const void *value, socklen_t length) {
+/* What the application's value of an option means for us: flags of enum conn_aside.  kTLS (TCP_ULP): a key is
+ * for the bytes that follow it. */
+static unsigned meaning_of(enum concern concern, int name, const void *value, socklen_t length) {
     int on = 0;
     if (length >= sizeof(on))
         memcpy(&on, value, sizeof(on));
-    if (concern == OF_NONE && c->evidence)
-        c->evidence->quickack.hands_off = true;
-    else if (concern == OF_ROOM)
-        c->policy.buffer_limit = 0; /* ask again */
-    else if (concern == OF_APART)
-        c->policy.never_hold |= name == SO_TXTIME || hold_tells_apart(on);
-    else if (concern == OF_HOLDS && name == TCP_ULP)
-        c->policy.no_more = c->policy.never_hold = true; /* kTLS: a key is for the bytes that follow it */
-    else if (concern == OF_HOLDS && length >= sizeof(on))
-        (name == TCP_NODELAY ? nodelay_set : cork_set)(c, on != 0);
-}
-
-/* The lock cannot be had. */
-static void set_aside(int fd, enum concern concern, int name, const void *value, socklen_t length) {
-    struct conn *c = ours_aside() ? fds_conn(fds_word(fd)) : NULL;
-    int on = 0;
-    if (!c)
-        return;
-    if (length >= sizeof(on))
-        memcpy(&on, value, sizeof(on));
-    bool apart = concern == OF_APART && (name == SO_TXTIME || hold_tells_apart(on));
-    if (apart || (concern == OF_HOLDS && name == TCP_ULP))
-        reentry_set_aside(c, ASIDE_APART, 0);
-    else if (concern == OF_HOLDS && length >= sizeof(on) && name == TCP_NODELAY)
-        reentry_set_aside(c, ASIDE_NODELAY | (on ? ASIDE_NODELAY_1 : 0), ASIDE_NODELAY_1);
-    else if (concern == OF_HOLDS && length >= sizeof(on))
-        reentry_set_aside(c, ASIDE_CORK | (on ? ASIDE_CORK_1 : 0), ASIDE_CORK_1);
+    if (concern == OF_APART)
+        return name == SO_TXTIME || hold_tells_apart(on) ? ASIDE_APART : 0;
+    if (concern != OF_HOLDS || (length < sizeof(on) && name != TCP_ULP))
+        return 0;
+    return name == TCP_ULP       ? ASIDE_APART
+           : name == TCP_NODELAY ? ASIDE_NODELAY | (on ? ASIDE_NODELAY_1 : 0)
+                                 : ASIDE_CORK | (on ? ASIDE_CORK_1 : 0);
 }
 
 void shim_option_set(int fd, int level, int name, const void *value, socklen_t length) {
@@ -151,13 +132,20 @@ void shim_option_set(int fd, int level, int name, const void *value, socklen_t l
     bool quickack = level == IPPROTO_TCP && name == TCP_QUICKACK;
     if ((concern == OF_NONE || concern == OF_LATER) && !quickack)
         return;
-    length = length < sizeof(int) ? length : sizeof(int);
+    unsigned what = meaning_of(concern, name, value, length);
     struct conn *c = gate_enter() ? fds_lock(fd) : NULL;
     if (!c) {
-        set_aside(fd, concern, name, value, length);
+        c = what && ours_aside() ? fds_conn(fds_word(fd)) : NULL;
+        if (c) /* instead of an earlier value */
+            reentry_set_aside(c, what, (what & ASIDE_NODELAY ? ASIDE_NODELAY_1 : 0) |
+                                           (what & ASIDE_CORK ? ASIDE_CORK_1 : 0));
         return;
     }
-    option_set(c, concern, name, value, length);
+    if (quickack && c->evidence)
+        c->evidence->quickack.hands_off = true;
+    if (concern == OF_ROOM)
+        c->policy.buffer_limit = 0; /* ask again */
+    conn_missed(c, what);
     conn_unlock(c);
 }
 

@@ -156,25 +156,14 @@ COLD ssize_t input_aside(struct call call, ssize_t got) {
     return got;
 }
 
-/* Mode off.  Without the lock. */
-static ssize_t count_input(struct call call, ssize_t got) {
-    struct conn *c = call.conn;
-    if (call_seems_stale(call))
-        return got;
-    __atomic_fetch_add(&c->counts.reads, 1, __ATOMIC_RELAXED);
-    STORE(&c->policy.message_bytes, 0);
-    STORE(&c->policy.small_writes, 0);
-    return got;
-}
-
 ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked) {
     struct conn *c = call.conn;
     if (!c)
         return got;
     if (UNLIKELY(got <= 0))
         return read_got_nothing(call, got);
-    if (UNLIKELY(LOAD(&c->policy.mode) == MODE_OFF) && shim_only_counts(c, config()))
-        return count_input(call, got);
+    if (UNLIKELY(shim_only_counts_reads(c)))
+        return shim_count_input(call, got);
     if (UNLIKELY(!conn_lock(c)))
         return input_aside(call, got);
     return input_ends(call, got, asked);

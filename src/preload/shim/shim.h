@@ -49,10 +49,17 @@ ssize_t shim_write(const struct write_request *out);
 ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
                          uintptr_t caller);
 
-/* True: the descriptor is known to be no TCP stream, and no turn is open.  The
- * library then has nothing to do, whatever gate_enter() returns. */
-static inline bool shim_passes(int fd) {
-    return LIKELY(self.turn == NULL) && fds_word(fd) - 1 < FDS_LAST_TAG;
+/* The same in mode off: count, forward. */
+ssize_t shim_one_in_off(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
+                        struct conn *c);
+
+/* True: a call on c is forwarded, and counted without the lock.  Mode off in force, and no statistics. */
+INLINE bool shim_only_counts_reads(const struct conn *c) {
+    return LOAD(&c->policy.mode) == MODE_OFF && LOAD(&c->epoch) == config()->epoch && !LOAD(&c->evidence);
+}
+INLINE bool shim_only_counts(const struct conn *c) {
+    return shim_only_counts_reads(c) && !LOAD(&c->held) && !LOAD(&c->buffer) && !LOAD(&c->pending_error) &&
+           !LOAD(&c->aside);
 }
 
 /* The bytes of a write of any form. */
@@ -80,14 +87,14 @@ struct call {
 
 /* Lock held. */
 static inline struct call call_of(struct conn *c) {
-    return (struct call){c, c->generation};
+    return (struct call){.conn = c, .generation = c->generation};
 }
 
 /* The call on the connection of fd, without its lock.  The second look at fd shows that the generation is its
  * own. */
 static inline struct call call_on(int fd) {
     struct conn *c = fds_conn(fds_word(fd));
-    struct call call = {c, c ? LOAD_ACQUIRE(&c->generation) : 0};
+    struct call call = {.conn = c, .generation = c ? LOAD_ACQUIRE(&c->generation) : 0};
     return fds_conn(fds_word(fd)) == c ? call : (struct call){0};
 }
 
@@ -146,6 +153,14 @@ void shim_descriptors_arrive(const struct msghdr *message);
  * shim_read_ends(). */
 struct call shim_read_begins(int fd, bool dont_wait);
 ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked);
+
+INLINE ssize_t shim_count_input(struct call call, ssize_t got) {
+    if (LIKELY(!call_seems_stale(call))) {
+        __atomic_fetch_add(&call.conn->counts.reads, 1, __ATOMIC_RELAXED);
+        policy_forget_message(&call.conn->policy);
+    }
+    return got;
+}
 
 /* True: there is no turn to end and no known connection, so the read needs no handling. */
 static inline bool shim_ignores_read(int fd) {
@@ -264,13 +279,6 @@ bool shim_special(const struct write_request *o);
 
 /* Counts a write of `bytes`, in any mode, also in the statistics. */
 void shim_account(struct conn *c, const struct policy_action *action, size_t bytes);
-
-/* True: a call on c is forwarded, and counted without the lock.  Mode off in force, and no statistics. */
-static inline bool shim_only_counts(const struct conn *c, const struct config *now) {
-    return LOAD(&c->policy.mode) == MODE_OFF && LOAD(&c->epoch) == now->epoch &&
-           !LOAD(&c->evidence) && !LOAD(&c->held) && !LOAD(&c->buffer) &&
-           !LOAD(&c->pending_error) && !LOAD(&c->aside);
-}
 
 /* ---- behind buffered bytes (behind.c) ---------------------------------- */
 

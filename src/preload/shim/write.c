@@ -3,7 +3,7 @@
  * The road of a write, from the exported name to the kernel: one look-up, one lock, one decision, one send.
  *
  *   1. May this call use our state (gate_enter), and whose descriptor is it?  What is no TCP is forwarded.
- *   2. Mode off forwards and counts, without the lock.
+ *   2. Mode off counts and forwards, without the lock: of one buffer, shim_one_in_off().
  *   3. The connection is locked.  Is anything to be prepared: a fact that is missing or old, statistics, an
  *      error to tell, a thread to start, bytes in a buffer?
  *   4. The write joins the turn of its thread, and policy decides: send it now, hold it, or buffer it.
@@ -185,32 +185,20 @@ void shim_account(struct conn *c, const struct policy_action *action, size_t byt
 
 /* Mode off counts without the lock: other threads may count at the same time, and a message or a burst may
  * then be counted wrongly, but no byte and no write that has returned. */
-struct counted {
-    uint32_t reads, open; /* before the call: reads of the connection, bytes of the message */
-    uint16_t small;       /* ... and small writes of the message */
-};
-
-INLINE struct counted count_begins(const struct conn *c) {
-    return (struct counted){LOAD(&c->counts.reads), LOAD(&c->policy.message_bytes),
-                            LOAD(&c->policy.small_writes)};
-}
-
-/* The kernel has taken `sent` bytes of `asked`.  If another thread has read the answer meanwhile, the message
- * is over. */
-INLINE void count_ends(struct conn *c, struct counted before, const struct config *now, size_t asked,
-                       size_t sent) {
+INLINE void count_in_off(struct conn *c, uint32_t small, size_t bytes) {
     struct policy *p = &c->policy;
-    const bool small = is_small_write(p, now->small, asked);
+    uint32_t open = LOAD(&p->message_bytes);
+    conn_count_bytes(c, bytes);
     __atomic_fetch_add(&c->counts.writes, 1, __ATOMIC_RELAXED);
-    if (before.open == 0)
+    if (open == 0)
         __atomic_fetch_add(&c->counts.messages, 1, __ATOMIC_RELAXED);
-    if (small && before.small == 1)
-        __atomic_fetch_add(&c->counts.bursts, 1, __ATOMIC_RELAXED);
-    if (UNLIKELY(LOAD(&c->counts.reads) != before.reads))
-        return;
-    STORE(&p->message_bytes, sent < UINT32_MAX - before.open ? before.open + (uint32_t)sent : UINT32_MAX);
-    if (small)
-        STORE(&p->small_writes, (uint16_t)(before.small + (before.small != UINT16_MAX)));
+    STORE(&p->message_bytes, bytes < UINT32_MAX - open ? open + (uint32_t)bytes : UINT32_MAX);
+    if (is_small_write(p, small, bytes)) {
+        uint16_t before = LOAD(&p->small_writes);
+        if (before == 1)
+            __atomic_fetch_add(&c->counts.bursts, 1, __ATOMIC_RELAXED);
+        STORE(&p->small_writes, (uint16_t)(before + (before != UINT16_MAX)));
+    }
 }
 
 void shim_tally_catch_up(void) {
@@ -232,29 +220,30 @@ struct conn *shim_tally(struct conn *c, int fd) {
 
 /* ---- after the send; no lock held, errno unchanged ----------------------------- */
 
-/* The kernel took fewer bytes than were counted, or none.  `held`: bytes were held before this write, and
- * still are. */
+/* The kernel took fewer bytes than were counted, or none.  `*held`: bytes were held before this write, and
+ * still are; NULL: it changed nothing about that. */
 static void undo(struct conn *c, int fd, const struct policy_action *action, size_t bytes, ssize_t sent,
-                 bool held) {
+                 const bool *held) {
     int saved = errno;
     bool locked = conn_relock_same(c, fd);
     if (locked || fds_word(fd) == (uintptr_t)c)
-        conn_count_bytes(c, (sent > 0 ? (uint64_t)sent : 0) - bytes);
+        conn_count_sent(c, bytes, sent);
     if (!locked)
         return;
     struct conn_counts *n = &c->counts;
     policy_no_room(&c->policy);
     if (sent < 0) {
         policy_unsent(&c->policy, action, bytes);
-        n->writes--;
+        __atomic_fetch_sub(&n->writes, 1, __ATOMIC_RELAXED); /* mode off counts without the lock */
         n->messages -= action->new_message;
         n->bursts -= action->burst;
         n->suspected -= action->suspected;
         n->held_writes -= action->how == WRITE_MORE;
         if (UNLIKELY(c->evidence != NULL))
             tally_unsent(c, action);
-        bool again = held && !c->held; /* a push came before this write failed */
-        STORE(&c->held, held);
+        bool again = held && *held && !c->held; /* a push came before this write failed */
+        if (held)
+            STORE(&c->held, *held);
         if (again && !window_watch(c))
             hold_push(c, PUSH_PROCESS);
         policy_met(&c->policy, saved);
@@ -313,30 +302,46 @@ COLD ssize_t fell_short(struct conn *c, struct write_args w, const struct write_
         fds_forget(w.fd);
         return forward(&w, other);
     }
-    undo(c, w.fd, action, w.bytes, sent, was_held);
+    undo(c, w.fd, action, w.bytes, sent, &was_held);
+    return sent;
+}
+
+/* The same of a write in mode off, which was counted before. */
+COLD ssize_t fell_short_in_off(struct conn *c, int fd, size_t bytes, ssize_t sent) {
+    const struct policy *p = &c->policy;
+    bool small = is_small_write(p, config()->small, bytes);
+    const struct policy_action was = {.small_write = small,
+                                      .burst = small && LOAD(&p->small_writes) == 2,
+                                      .new_message = LOAD(&p->message_bytes) == bytes};
+    undo(c, fd, &was, bytes, sent, NULL);
     return sent;
 }
 
 /* ---- the send ---------------------------------------------------------------- */
 
-/* Mode off.  The bytes of one buffer are counted before the call, so that the kernel never has more than were
- * counted; a caller's vector is not followed before it. */
-INLINE ssize_t forward_and_count(struct conn *c, const struct write_args *w,
-                                 const struct write_request *other) {
-    const struct call call = {c, LOAD_ACQUIRE(&c->generation)};
-    const struct counted before = count_begins(c);
-    const size_t counted = other ? 0 : w->bytes;
-    if (!other)
-        conn_count_bytes(c, counted);
-    ssize_t sent = forward(w, other);
+ssize_t shim_one_in_off(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
+                        struct conn *c) {
+    count_in_off(c, config()->small, bytes);
+    ssize_t sent = forward(&(struct write_args){fd, flags, buffer, bytes, form, 0}, NULL);
+    return LIKELY(sent == (ssize_t)bytes) ? sent : fell_short_in_off(c, fd, bytes, sent);
+}
+
+/* Mode off, any other write: a caller's vector is not followed before the call, so it is counted after it. */
+static ssize_t other_in_off(struct conn *c, const struct write_request *o) {
+    const struct call call = {.conn = c, .generation = LOAD_ACQUIRE(&c->generation)};
+    uint32_t reads = LOAD(&c->counts.reads);
+    ssize_t sent = shim_forward(o);
     if (UNLIKELY(call_seems_stale(call)))
         return sent;
-    if (other || UNLIKELY(sent != (ssize_t)counted))
-        conn_count_bytes(c, (sent > 0 ? (uint64_t)sent : 0) - counted);
-    if (UNLIKELY(sent < 0))
+    if (sent < 0) {
         note_not_sent(call, errno);
-    else if (LIKELY(sent > 0) && LIKELY(LOAD(&c->policy.mode) == MODE_OFF)) /* still */
-        count_ends(c, before, config(), other ? (size_t)sent : w->bytes, (size_t)sent);
+    } else if (UNLIKELY(LOAD(&c->policy.mode) != MODE_OFF)) { /* meanwhile */
+        conn_count_bytes(c, (uint64_t)sent);
+    } else if (sent > 0) {
+        count_in_off(c, config()->small, (size_t)sent);
+        if (UNLIKELY(LOAD(&c->counts.reads) != reads)) /* another thread has read the answer: it is over */
+            policy_forget_message(&c->policy);
+    }
     return sent;
 }
 
@@ -624,9 +629,9 @@ static ssize_t decide_and_act(struct conn *c, const struct write_request *o, boo
 
 /* The same, with all that may be to do before. */
 static ssize_t write_prepared(struct conn *c, const struct write_request *o, bool joined) {
-    if (UNLIKELY(c->policy.mode == MODE_OFF) && shim_only_counts(c, config())) {
+    if (UNLIKELY(c->policy.mode == MODE_OFF) && shim_only_counts(c)) {
         conn_unlock(c);
-        return forward_and_count(c, &(struct write_args){.fd = o->fd}, o);
+        return other_in_off(c, o);
     }
     if (UNLIKELY(c->pending_error))
         return shim_tell_error(c, o->flags);
@@ -657,8 +662,8 @@ ssize_t shim_write(const struct write_request *o) {
         return shim_forward(o);
     if (UNLIKELY(o->flags & MSG_FASTOPEN))
         return write_connects(o);
-    if (fds_conn(word) && shim_only_counts(fds_conn(word), config()))
-        return forward_and_count(fds_conn(word), &(struct write_args){.fd = o->fd}, o);
+    if (fds_conn(word) && shim_only_counts(fds_conn(word)))
+        return other_in_off(fds_conn(word), o);
     if (UNLIKELY(self.draining != NULL) && fds_conn(word) == self.draining)
         return reentry_write(o); /* in a handler that has interrupted this thread's drain of it */
     if (config()->buffers && !o->raw)
@@ -677,12 +682,6 @@ COLD ssize_t go_on_unusual(struct write_args w) {
 COLD ssize_t go_on_prepared(struct conn *c, struct write_args w, bool joined) {
     const struct write_request o = request_of(w);
     return write_prepared(c, &o, joined);
-}
-
-/* Apart, so that the compiler has more registers for the others. */
-NOINLINE ssize_t one_in_off(struct conn *c, int fd, const void *buffer, size_t bytes, int flags,
-                            enum out_form form) {
-    return forward_and_count(c, &(struct write_args){fd, flags, buffer, bytes, form, 0}, NULL);
 }
 
 /* True: no fact is missing or old, there is no pending error, and the mode cures. */
@@ -740,12 +739,9 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
     struct conn *turn = self.turn;
     if (UNLIKELY(turn != c) && turn)
         return go_on_unusual(w);
-    if (UNLIKELY(!c || (flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT)) || bytes - 1 >= SSIZE_MAX || self.busy ||
-                 *LOAD(&gate) != GATE_OPEN))
+    if (UNLIKELY(!c || (flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT)) || bytes - 1 >= SSIZE_MAX || !gate_is_open()))
         return go_on_unusual(w);
     const struct config *now = config();
-    if (UNLIKELY(LOAD(&c->policy.mode) == MODE_OFF) && shim_only_counts(c, now))
-        return one_in_off(c, fd, buffer, bytes, flags, form);
     if (now->buffers)
         pthread_testcancel(); /* the write may be buffered, but stays a cancellation point */
     if (UNLIKELY(!conn_lock(c)))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finds the stalls of a connection, its own and its peer's.  stalls.c decides; this file gives them the facts.
+ * Finds the stalls of a connection, its own and its peer's.  stalls.c decides; this file gives it the facts.
  *
  * System calls of our own: in observe at most two TCP_INFO for a message in which
  * Nagle may hold bytes; one TCP_INFO for an input that came as late as a delayed
@@ -85,7 +85,7 @@ static void settle(struct conn *c, int fd) {
         return;
     }
     struct proof proof =
-        proof_of(&e->first_look, &now, &e->times, c->counts.bytes - e->bytes_at_look, c->mptcp);
+        proof_of(&e->first_look, &now, &e->times, c->counts.bytes - e->bytes_at_look, c->policy.mptcp);
     switch (proof.kind) {
     case PROOF_NONE: return;
     case PROOF_SUSPECTED: add(e, COUNT_STALLS_SUSPECTED, 1); return;

@@ -287,7 +287,7 @@ void tally_moves(struct conn *c) {
 static uint64_t unseen_of(const struct conn *c, const struct kernel_tcp_info *now) {
     uint64_t seen = c->evidence->before_us + c->counts.bytes;
     bool shared = c->shared || c->evidence->alone_since != LOAD(&nodelay_epoch);
-    if (!now || c->mptcp || (shared && !c->policy.untracked_io))
+    if (!now || c->policy.mptcp || (shared && !c->policy.untracked_io))
         return 0;
     uint64_t sent = now->bytes_sent + now->bytes_queued;
     return sent > seen ? sent - seen : 0;
