@@ -18,7 +18,8 @@ FOLDER = Path(__file__).parent
 
 # These go on to another name, which does the same with arguments that we have collected or checked.
 GOES_ON_TO = {"execl": "execv", "execlp": "execvp", "execle": "execve", "dprintf": "vdprintf",
-              "__dprintf_chk": "__vdprintf_chk", "__poll_chk": "poll", "__ppoll_chk": "ppoll"}
+              "__dprintf_chk": "__vdprintf_chk", "__poll_chk": "poll", "__ppoll_chk": "ppoll",
+              "eventfd_write": "write"}
 
 # Other names of the same definition in libc, whose callers reach the first name's definition.
 SAME_AS = {"_IO_fclose": "fclose", "_IO_fdopen": "fdopen", "_IO_popen": "popen"}
