@@ -145,7 +145,6 @@ static void tell(struct reader_file *r) {
     const struct report about = {.files = &s};
     report_on(nowhere, &about, report_text);
     report_on(nowhere, &about, report_json);
-    report_on(nowhere, &about, report_html);
     metrics_write(nowhere, &s, METRICS_OPEN);
     for (size_t i = 0; i < r->connection_count; i++)
         if (r->connections[i].row >= STATS_ROWS)
