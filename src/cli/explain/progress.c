@@ -35,7 +35,8 @@ void progress_begin(FILE *in, const char *name) {
 }
 
 void progress_step(uint64_t entries) {
-    if (!progress.wanted || entries % STEPS_A_LOOK != 0 || (time_t)(clock_ns(CLOCK_MONOTONIC) / 1000000000) <= progress.shown_at)
+    if (!progress.wanted || entries % STEPS_A_LOOK != 0 ||
+        (time_t)(clock_ns(CLOCK_MONOTONIC) / 1000000000) <= progress.shown_at)
         return;
     progress.shown_at = (time_t)(clock_ns(CLOCK_MONOTONIC) / 1000000000);
     progress.shown = true;

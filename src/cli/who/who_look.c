@@ -305,7 +305,8 @@ void who_look(pid_t pid, struct who *w) {
     }
     tick();
     l->until_ns = (int64_t)clock_ns(CLOCK_MONOTONIC) + LOOK_SECONDS * INT64_C(1000000000);
-    while (!w->known && !l->ended && w->questions < LOOKS_MOST && (int64_t)clock_ns(CLOCK_MONOTONIC) < l->until_ns)
+    while (!w->known && !l->ended && w->questions < LOOKS_MOST &&
+           (int64_t)clock_ns(CLOCK_MONOTONIC) < l->until_ns)
         step(l);
     if (!w->known && !w->note[0])
         note(w,
