@@ -26,7 +26,6 @@ def judge(mode, thread, share):
     assert facts and facts["returned"] == 0, (facts, said)
 
 
-
 @pytest.mark.parametrize("mode", ["bare", *MODES])
 def test_the_writer_is_stopped(mode):
     judge(mode, "writer", 3)

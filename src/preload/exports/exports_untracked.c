@@ -64,7 +64,7 @@ bool exports_prints(int fd) {
 int exports_prints_behind(int fd, const char *format, va_list arguments) {
     va_list again;
     va_copy(again, arguments);
-    int bytes = vsnprintf(NULL, 0, format, again);
+    int bytes = vsnprintf(NULL, 0, format, again); // NOLINT(clang-diagnostic-format-nonliteral)
     va_end(again);
     if (bytes < 0)
         return bytes;
@@ -73,7 +73,7 @@ int exports_prints_behind(int fd, const char *format, va_list arguments) {
         errno = ENOMEM;
         return -1;
     }
-    vsnprintf(text, (size_t)bytes + 1, format, arguments);
+    vsnprintf(text, (size_t)bytes + 1, format, arguments); // NOLINT(clang-diagnostic-format-nonliteral)
     const struct write_request o = {.fd = fd, .form = FORM_WRITE, .buffer = text, .bytes = (size_t)bytes};
     int written = (int)reentry_write(&o);
     raw_unmap(text, (size_t)bytes + 1);
