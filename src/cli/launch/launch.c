@@ -20,6 +20,7 @@
 #include "library.h"
 #include "obstacles.h"
 #include "option_setting.h"
+#include "stats_prune.h"
 #include "supervised.h"
 #include "word_sizes.h"
 
@@ -59,7 +60,7 @@ bool launch_option(struct launch *l, struct args *a) {
     if (!option_setting(a, &variable, &value))
         return false;
     if (strcmp(variable, "UNSTALL_STATS") == 0)
-        check_stats(value);
+        check_stats(l->stats = value);
     launch_set(variable, value);
     return true;
 }
@@ -147,6 +148,8 @@ static int exec_program(struct launch *l) {
 }
 
 int launch_exec(struct launch *l) {
+    if (l->stats)
+        stats_prune(l->stats);
     int refused = l->supervised ? supervised_begin(l) : 0;
     if (refused)
         return refused;

@@ -33,6 +33,7 @@ struct launch {
     bool force;          /* --force: start it also if a preload seems not to work */
     bool settings;       /* read unstall.conf(5) */
     bool to_stderr;      /* launch_spawn() gives it our stderr as its stdout */
+    const char *stats;   /* --stats: the folder, which is checked; NULL: none is given */
     const char *conf;    /* --conf: this file instead of those in /etc */
     enum launch_how how;
     sigset_t mask; /* set by launch_hold_signals(): the program's own, as the caller's was */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include "stats_prune.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "errors.h"
+#include "process_stat.h"
+#include "reader.h"
+
+enum { MOST_MB = 64, MOST_DAYS = 7 };
+
+static const uint64_t MB = 1000000, DAY_NS = UINT64_C(86400) * 1000000000;
+
+struct left {
+    char name[NAME_MAX + 1];
+    uint64_t ended_ns; /* CLOCK_REALTIME */
+    uint64_t bytes;    /* in memory */
+};
+
+static bool is_named_so(const char *name) {
+    size_t length = strlen(name), end = strlen(STATS_SUFFIX);
+    return name[0] != '.' && length > end && strcmp(name + length - end, STATS_SUFFIX) == 0;
+}
+
+/* A regular file of ours. */
+static bool is_own(int folder, const char *name, struct left *l) {
+    struct stat st;
+    if (fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) ||
+        st.st_uid != geteuid())
+        return false;
+    l->bytes = (uint64_t)st.st_blocks * 512;
+    snprintf(l->name, sizeof(l->name), "%s", name);
+    return true;
+}
+
+static bool has_ended(const char *folder, struct left *l) {
+    char path[PATH_MAX];
+    struct reader_error ignored;
+    int n = snprintf(path, sizeof(path), "%s/%s", folder, l->name);
+    struct reader_file *r =
+        n > 0 && (size_t)n < sizeof(path) ? reader_read(path, 0, &ignored) : NULL;
+    if (!r)
+        return false;
+    const struct stats_header *h = &r->header;
+    bool ended = r->life == LIFE_ENDED && reader_maps((pid_t)h->pid, r->device, r->inode) != 1;
+    l->ended_ns = h->started_ns + (h->ended_monotonic_ns - h->started_monotonic_ns);
+    reader_free(r);
+    return ended;
+}
+
+static int by_end(const void *a, const void *b) {
+    const struct left *x = a, *y = b;
+    return (x->ended_ns > y->ended_ns) - (x->ended_ns < y->ended_ns);
+}
+
+/* The files of ended processes, the oldest first; *bytes: of all statistics files of ours. */
+static struct left *find(DIR *from, const char *folder, size_t *count, uint64_t *bytes) {
+    struct left *list = NULL, *more, l;
+    for (const struct dirent *e; (e = readdir(from));) {
+        if (!is_named_so(e->d_name) || !is_own(dirfd(from), e->d_name, &l))
+            continue;
+        *bytes += l.bytes;
+        if (has_ended(folder, &l) && (more = reallocarray(list, *count + 1, sizeof(*list))) != NULL) {
+            list = more;
+            list[(*count)++] = l;
+        }
+    }
+    if (*count)
+        qsort(list, *count, sizeof(*list), by_end);
+    return list;
+}
+
+void stats_prune(const char *folder) {
+    struct timespec t;
+    size_t count = 0, gone = 0;
+    uint64_t bytes = 0, freed = 0;
+    DIR *from = opendir(folder);
+    if (!from)
+        return;
+    struct left *list = find(from, folder, &count, &bytes);
+    clock_gettime(CLOCK_REALTIME, &t);
+    uint64_t now_ns = (uint64_t)t.tv_sec * 1000000000;
+    for (size_t i = 0; i < count; i++) {
+        bool old = list[i].ended_ns + MOST_DAYS * DAY_NS < now_ns;
+        if (!old && bytes - freed <= MOST_MB * MB)
+            break;
+        if (unlinkat(dirfd(from), list[i].name, 0) == 0) {
+            freed += list[i].bytes;
+            gone++;
+        }
+    }
+    if (gone)
+        remark("%s: removed %zu statistics file%s of processes that have ended, %.1f MB: older than %d days, "
+               "or the oldest beyond %d MB",
+               folder, gone, gone == 1 ? "" : "s", (double)freed / 1e6, MOST_DAYS, MOST_MB);
+    free(list);
+    closedir(from);
+}
+
+bool stats_is_left(const char *path) {
+    struct reader_error ignored;
+    struct reader_file *r = reader_read(path, 0, &ignored);
+    DIR *proc = r ? opendir("/proc") : NULL;
+    bool left = proc != NULL;
+    for (const struct dirent *e; left && (e = readdir(proc));) {
+        pid_t pid = process_of_folder(e->d_name);
+        left = !pid || reader_maps(pid, r->device, r->inode) != 1;
+    }
+    if (proc)
+        closedir(proc);
+    reader_free(r);
+    return left;
+}
