@@ -72,12 +72,46 @@ def test_detach_of_nothing_says_so():
                            "`unstall attach --list` shows\n")
 
 
-@pytest.mark.parametrize("hidden, why", [("/sys/kernel/btf", "CONFIG_DEBUG_INFO_BTF"),
-                                         ("/sys/fs/bpf", "mount -t bpf bpf /sys/fs/bpf")])
-def test_a_kernel_without_its_types_or_a_bpf_file_system(hidden, why):
-    script = f"mount -t tmpfs none {hidden} && exec {COMMAND} attach --port 1"
-    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False)
-    assert done.returncode == 125 and done.stderr.count("\n") == 1 and why in done.stderr
+def in_own_mounts(script, *before):
+    return subprocess.run([*map(str, before), "unshare", "-m", "sh", "-c", script], capture_output=True, text=True,
+                          check=False)
+
+
+def test_a_kernel_without_its_types():
+    done = in_own_mounts(f"mount -t tmpfs none /sys/kernel/btf && exec {COMMAND} attach --port 1")
+    assert done.returncode == 125 and done.stderr.count("\n") == 1 and "CONFIG_DEBUG_INFO_BTF" in done.stderr
+
+
+def test_a_missing_bpf_file_system_is_mounted():
+    """Nothing was cured: the command asked for it, or fell back to looking each second."""
+    done = in_own_mounts(f"mount -t tmpfs none /sys/fs/bpf && {COMMAND} attach --detach --port 1 && "
+                         f"stat -f -c %T /sys/fs/bpf && {COMMAND} attach --list && {COMMAND} detach --all")
+    assert done.returncode == 0
+    assert done.stderr.startswith("unstall attach: no BPF file system was at /sys/fs/bpf, so one is mounted there "
+                                  "now\n")
+    assert "unstall attach: port 1: TCP_NODELAY " in done.stderr
+    assert done.stdout.startswith("bpf_fs\nport-1 ") and "detached" in done.stdout
+
+
+def test_where_none_can_be_mounted_it_says_why():
+    """In a container /sys is read-only, and has no such folder."""
+    done = in_own_mounts(f"mount -t tmpfs none /sys/fs && mount -o remount,ro /sys/fs && "
+                         f"exec {COMMAND} attach --port 1")
+    assert done.returncode == 125
+    assert done.stderr == ("unstall attach: no BPF file system is at /sys/fs/bpf, and none can be mounted here "
+                           "(Read-only file system); mount it: mount -t bpf bpf /sys/fs/bpf\n")
+
+
+def test_without_privilege_an_end_without_a_cure_says_so():
+    """It was "0 connections had been cured" with exit code 0, as after a success."""
+    with subprocess.Popen(["sleep", "300"], user=NOBODY) as idle:
+        try:
+            with attached(idle.pid, user=NOBODY) as a:
+                code = a.end()
+        finally:
+            idle.kill()
+    assert code == 1
+    assert f"process {idle.pid}: nothing was cured: it has made no connection that lasted a second" in a.said
 
 
 def test_without_cgroup_v2():

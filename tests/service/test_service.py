@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import struct
+import time
 
 import pytest
 from container import LIBRARY, TESTER, UNSTALL, Container
@@ -133,7 +134,7 @@ def test_status_says_only_what_it_knows(c):
     assert "runs 1 process, which may not be inspected; run this as root" in said
     assert "stalls not known" in said
     assert "no process has the library" not in said and done.returncode == 1
-    assert c.unstall("report", "web.service").stdout.startswith("python3")
+    assert c.unstall("report", "web.service", check=False).stdout.startswith("python3")
     assert "no statistics" not in c.unstall("top", "--once", "web").stdout
     assert "it had --stats before, and has no statistics now\n" in c.unstall("enable", "web").stdout
     assert "had --stats" not in c.unstall("enable", "web", "--stats").stdout
@@ -747,3 +748,17 @@ def test_bad_command_lines(c):
         done = c.unstall(*words, check=False)
         assert done.returncode == 125
         assert done.stderr == said
+
+
+def test_a_systemctl_that_hangs_ends_with_one_sentence(c):
+    """It hung as long as systemctl did."""
+    c.unit("hung.service", WEB.format(port=8140))
+    c.unstall("enable", "hung")
+    c.write("/opt/hangs/systemctl", "#!/bin/sh\nexec sleep 300\n", 0o755)
+    env = {"PATH": "/opt/hangs:/usr/bin:/bin"}
+    for words, code in ((["status", "hung"], 125), (["status"], 1), (["enable", "hung"], 125)):
+        begin = time.monotonic()
+        done = c.unstall(*words, check=False, env=env)
+        assert time.monotonic() - begin < 40 and done.returncode == code
+        assert "systemctl show hung.service: no answer within 25 s; systemd or its bus hangs\n" in done.stderr
+    c.unstall("disable", "hung")

@@ -43,7 +43,7 @@ int attach_look(const char *name, struct attach_state *s);
 /* All attachments; free(*list).  0 or -errno with a sentence. */
 int attach_list(struct attach_state **list, size_t *count, char error[ATTACH_ERROR]);
 
-/* NULL if the caller may load BPF programs here, else the obstacle. */
+/* NULL if the caller may load BPF programs here, else the obstacle.  A missing BPF file system is mounted. */
 const char *attach_obstacle(void);
 
 #endif

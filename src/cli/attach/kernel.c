@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
@@ -16,6 +17,7 @@
 
 #include "attach.h"
 #include "capability.h"
+#include "errors.h"
 #include "overlap.h"
 #include "pins.h"
 #include "pins_lock.h"
@@ -35,8 +37,27 @@ static int kernel_version(void) {
     return (int)(major * 100 + minor);
 }
 
-const char *attach_obstacle(void) {
+#define BPF_FS "/sys/fs/bpf"
+
+/* Mounts a BPF file system where none is, as in a container; it stays.  NULL, or why it cannot. */
+static const char *ensure_file_system(void) {
+    static char why[256];
     struct statfs fs;
+    if (statfs(BPF_FS, &fs) == 0 && fs.f_type == BPF_FS_MAGIC)
+        return NULL;
+    if ((mkdir(BPF_FS, 0755) == 0 || errno == EEXIST) &&
+        mount("bpf", BPF_FS, "bpf", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=700") == 0) {
+        remark("no BPF file system was at " BPF_FS ", so one is mounted there now");
+        return NULL;
+    }
+    snprintf(why, sizeof(why),
+             "no BPF file system is at " BPF_FS ", and none can be mounted here (%s); mount it: mount -t bpf "
+             "bpf " BPF_FS,
+             strerror(errno));
+    return why;
+}
+
+const char *attach_obstacle(void) {
     if (!has_capability(CAP_SYS_ADMIN) &&
         !(has_capability(CAP_BPF) && has_capability(CAP_PERFMON) && has_capability(CAP_NET_ADMIN)))
         return "it needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, for instance as root";
@@ -45,9 +66,7 @@ const char *attach_obstacle(void) {
     if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
         return "the kernel does not describe its types (/sys/kernel/btf/vmlinux, "
                "CONFIG_DEBUG_INFO_BTF)";
-    if (statfs("/sys/fs/bpf", &fs) != 0 || fs.f_type != BPF_FS_MAGIC)
-        return "no BPF file system is at /sys/fs/bpf; mount it: mount -t bpf bpf /sys/fs/bpf";
-    return NULL;
+    return ensure_file_system();
 }
 
 static struct attach_config config_of(const struct attach_target *t,

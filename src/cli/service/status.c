@@ -70,7 +70,7 @@ static bool tell_unit(struct status *s, const char *name, bool instance) {
     struct unit u = {.manager = *s->m};
     struct status_processes p = {0};
     if (!properties_read(s->m, name, &u.p))
-        return true;
+        return false;
     pids.count = 0;
     take_pids(property(&u.p, "ControlGroup"));
     remember(s);

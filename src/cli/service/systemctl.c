@@ -12,13 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "errors.h"
 
 extern char **environ;
 
-enum { SAID_MOST = 4 << 20, WORDS_MOST = 16 };
+enum { SAID_MOST = 4 << 20, WORDS_MOST = 16, ANSWER_S = 25, ACTION_S = 900 };
 
 bool manager_runs(const struct manager *m) {
     if (!m->user)
@@ -33,7 +34,16 @@ bool manager_runs(const struct manager *m) {
 
 /* ---- the child ------------------------------------------------------- */
 
-static char *read_all(int fd) {
+static int64_t now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Until its end, or for so long: then *late. */
+static char *read_all(int fd, int seconds, bool *late) {
+    struct pollfd input = {.fd = fd, .events = POLLIN};
+    int64_t end = now_ms() + (int64_t)seconds * 1000;
     size_t used = 0, size = 0;
     char *text = NULL;
     for (;;) {
@@ -45,6 +55,13 @@ static char *read_all(int fd) {
             size += 65536;
         }
         if (size - used < 2)
+            break;
+        int64_t left = end - now_ms();
+        int ready = left > 0 ? poll(&input, 1, (int)left) : 0;
+        if (ready < 0 && errno == EINTR)
+            continue;
+        *late = ready == 0;
+        if (*late)
             break;
         ssize_t n = read(fd, text + used, size - used - 1);
         if (n < 0 && errno == EINTR)
@@ -71,11 +88,28 @@ static int start(const char *const *words, int output, pid_t *child) {
     return -error;
 }
 
+static bool hangs; /* it has not answered once; the next question waits a second only */
+
+/* A restart lasts as long as the unit's start, and goes on in systemd without us. */
+static int limit_of(const char *command) {
+    if (hangs)
+        return 1;
+    return strcmp(command, "restart") == 0 || strcmp(command, "start") == 0 ? ACTION_S : ANSWER_S;
+}
+
+/* Ends the child, which has not answered in time. */
+static char *give_up(pid_t child, char *text, int seconds) {
+    free(text);
+    kill(child, SIGKILL);
+    return asprintf(&text, "no answer within %d s; systemd or its bus hangs", seconds) < 0 ? NULL : text;
+}
+
 struct said systemctl(const struct manager *m, const char *const *words) {
     const char *all[WORDS_MOST + 4] = {"systemctl", m->user ? "--user" : "--system", "--no-pager"};
     struct said said = {0};
     int ends[2], status = 0;
     pid_t child = 0;
+    bool late = false;
     for (size_t i = 0; i < WORDS_MOST && words[i]; i++)
         all[i + 3] = words[i];
     if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -87,7 +121,10 @@ struct said systemctl(const struct manager *m, const char *const *words) {
     said.code = start(all, ends[1], &child);
     close(ends[1]);
     if (said.code == 0) {
-        said.text = read_all(ends[0]);
+        said.text = read_all(ends[0], limit_of(words[0]), &late);
+        if (late)
+            said.text = give_up(child, said.text, limit_of(words[0]));
+        hangs |= late;
         while (waitpid(child, &status, 0) < 0 && errno == EINTR)
             ;
         said.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -22,7 +22,8 @@ struct said {
     char *text;
 };
 
-/* Runs `systemctl [--user] WORD...`; the last word is NULL.  free(said.text) belongs to the caller. */
+/* Runs `systemctl [--user] WORD...`; the last word is NULL.  If it does not answer in time it is killed, and
+ * the text says so.  free(said.text) belongs to the caller. */
 struct said systemctl(const struct manager *m, const char *const *words);
 
 /* The lines NAME=VALUE of `systemctl show`.  A property that has several values has several lines. */

@@ -24,6 +24,8 @@
 #include "process_facts.h"
 #include "verbs.h"
 
+enum { EXIT_NOTHING = 1 };
+
 struct request {
     struct attach_wish wish;
     struct attach_options options;
@@ -266,7 +268,11 @@ static int fetch(const struct request *r, const char *why) {
     else
         remark("process %d: put back; %zu connection%s had been cured", (int)r->wish.pid, cured,
                cured == 1 ? "" : "s");
-    return 0;
+    if (!cured)
+        remark("process %d: nothing was cured: it has made no connection that lasted a second, or has set "
+               "TCP_NODELAY itself",
+               (int)r->wish.pid);
+    return cured ? 0 : EXIT_NOTHING;
 }
 
 /* ---- the command line ------------------------------------------------------------------------ */
@@ -352,6 +358,7 @@ const struct verb verb_attach = {
             "\n"
             "In the foreground until Ctrl-C, then every connection gets its own value back.\n"
             "Needs root and Linux 6.1. One process of your own can be cured without them;\n"
-            "then a new connection is cured within a second, not when it is made.\n",
+            "then a new connection is cured within a second, not when it is made, and the\n"
+            "exit code is 1 if none was cured.\n",
     .run = run,
 };
