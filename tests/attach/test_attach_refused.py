@@ -72,9 +72,8 @@ def test_detach_of_nothing_says_so():
                            "`unstall attach --list` shows\n")
 
 
-def in_own_mounts(script, *before):
-    return subprocess.run([*map(str, before), "unshare", "-m", "sh", "-c", script], capture_output=True, text=True,
-                          check=False)
+def in_own_mounts(script):
+    return subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False)
 
 
 def test_a_kernel_without_its_types():
@@ -87,8 +86,8 @@ def test_a_missing_bpf_file_system_is_mounted():
     done = in_own_mounts(f"mount -t tmpfs none /sys/fs/bpf && {COMMAND} attach --detach --port 1 && "
                          f"stat -f -c %T /sys/fs/bpf && {COMMAND} attach --list && {COMMAND} detach --all")
     assert done.returncode == 0
-    assert done.stderr.startswith("unstall attach: no BPF file system was at /sys/fs/bpf, so one is mounted there "
-                                  "now\n")
+    assert done.stderr.startswith("unstall attach: no BPF file system was at /sys/fs/bpf, so one is mounted "
+                                  "there now\n")
     assert "unstall attach: port 1: TCP_NODELAY " in done.stderr
     assert done.stdout.startswith("bpf_fs\nport-1 ") and "detached" in done.stdout
 
@@ -98,8 +97,8 @@ def test_where_none_can_be_mounted_it_says_why():
     done = in_own_mounts(f"mount -t tmpfs none /sys/fs && mount -o remount,ro /sys/fs && "
                          f"exec {COMMAND} attach --port 1")
     assert done.returncode == 125
-    assert done.stderr == ("unstall attach: no BPF file system is at /sys/fs/bpf, and none can be mounted here "
-                           "(Read-only file system); mount it: mount -t bpf bpf /sys/fs/bpf\n")
+    assert done.stderr == ("unstall attach: no BPF file system is at /sys/fs/bpf, and none can be mounted "
+                           "here (Read-only file system); mount it: mount -t bpf bpf /sys/fs/bpf\n")
 
 
 def test_without_privilege_an_end_without_a_cure_says_so():

@@ -186,7 +186,7 @@ def test_the_folder_of_a_killed_observe_goes_with_the_next_one(folder):
         left, _ = left_by_a_killed_one(folder, peer)
     done = unstall("observe", "true", env=bare_env(XDG_RUNTIME_DIR=folder))
     assert not left.exists()
-    assert f"unstall observe: {folder}: removed the statistics of 1 observe that had been killed\n" in done.stderr
+    assert f"{folder}: removed the statistics of 1 observe that had been killed\n" in done.stderr
     assert "removed" not in unstall("observe", "true", env=bare_env(XDG_RUNTIME_DIR=folder)).stderr
 
 
