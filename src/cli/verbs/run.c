@@ -41,9 +41,9 @@ const struct verb verb_run = {
     .summary = "Run a program, cured",
     .usage = "[OPTION]... [--] PROGRAM [ARGUMENT]...",
     .help =
-        "  --how WAY         preload or seccomp: by the library alone; also by a supervisor\n"
-        "                    that sets TCP_NODELAY. Without it: preload, or seccomp where a\n"
-        "                    preload cannot work (Go, static programs)\n" LAUNCH_HELP
+        "  --how WAY         preload: by the library alone; seccomp: and a supervisor\n"
+        "                    that sets TCP_NODELAY. Without it: preload, or seccomp\n"
+        "                    where that cannot work (Go, static programs)\n" LAUNCH_HELP
         "  --conf FILE       settings from this file, not from /etc/unstall.conf\n"
         "\n"
         "The program takes the place of the command: signals and exit code are\n"

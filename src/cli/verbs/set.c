@@ -224,7 +224,7 @@ const struct verb verb_set = {
             "  --kill               emergency stop: off for all connections and arms; the\n"
             "                       program itself lives on\n"
             "  --unkill             take --kill back\n"
-            "  --wait MS            the longest wait until the program takes it up (1000), or 30s\n"
+            "  --wait MS            how long to wait until it is taken up: 1000, or as 30s\n"
             "  --json               what was done, for programs\n"
             "\n"
             "MODE is off, observe, nodelay, cork, coalesce, auto, or started: as the program\n"
