@@ -467,3 +467,23 @@ Test(shim_write, parts_are_looked_at_as_far_as_they_are_sent) {
     EXPECT(!shim_parts_readable(&p, 9));
     EXPECT(!shim_parts_readable(&p, 16));
 }
+
+/* It is counted before the call. */
+Test(shim_write, in_off_what_the_kernel_refuses_is_not_counted) {
+    whole_start_in(MODE_OFF);
+    struct conn *c = whole_connected(5);
+    whole_write(5, "head");
+    const struct conn_counts before = c->counts;
+    uint32_t open = c->policy.message_bytes;
+    fake_real.answers[fake_real.count] = -EAGAIN;
+    EXPECT_INT("refused", shim_one_in_off(5, "abc", 3, 0, FORM_WRITE, c), -1);
+    EXPECT_INT("errno", errno, EAGAIN);
+    EXPECT_INT("writes", c->counts.writes, before.writes);
+    EXPECT_INT("bursts", c->counts.bursts, before.bursts);
+    EXPECT_INT("bytes", c->counts.bytes, before.bytes);
+    EXPECT_INT("message", c->policy.message_bytes, open);
+    fake_real.answers[fake_real.count] = 2;
+    EXPECT_INT("a part", shim_one_in_off(5, "abc", 3, 0, FORM_WRITE, c), 2);
+    EXPECT_INT("writes", c->counts.writes, before.writes + 1);
+    EXPECT_INT("bytes", c->counts.bytes, before.bytes + 2);
+}
