@@ -57,7 +57,7 @@ def page(sums, options):
     if options.seconds:
         how_long += f" and for {options.seconds} s at least"
     text = HEAD.format(seconds=how_long)
-    text += (f"Each program has its share of a mode's places. "
+    text += (f"Each program has its share of a mode's places; a shorter run leaves some programs out.\n"
              f"Run on {datetime.date.today()}, commit {commit}, {os.cpu_count()} cores at a load of "
              f"{os.getloadavg()[2]:.0f}, {options.jobs} programs at a time.\n\n"
              "| mode | stopped | programs | places | calls | failed | the longest call |\n"
