@@ -13,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from harness import CURING_MODES, MODES, SOURCE_ROOT, compile_c, mode_env  # noqa: E402
+from harness import BUILD_ROOT, MODES, SOURCE_ROOT, compile_c, mode_env  # noqa: E402
 
-PAGE = SOURCE_ROOT / "docs/results/stopped.md"
+PAGE = BUILD_ROOT / "stopped.md"
 HEAD = """<!-- scripts/stopped has made this file. -->
 
 # A thread stopped at each step, and every name called
@@ -23,9 +23,10 @@ HEAD = """<!-- scripts/stopped has made this file. -->
 A debugger stops a thread of a program at an instruction of the library, of libc or of the kernel's clock on
 the library's behalf, and meanwhile another thread calls every exported name, with the connection's descriptor
 where it takes one (tests/abi/every_name_stopped.c). `writer` connects and exchanges messages, `window` is the
-library's own thread. A place is an address, and each was met once, in a connection of its own; {seconds}.
-Left out are the names for which libc itself waits for each thread (setuid and its like), and the places that
-a process passes once, when it begins.
+library's own thread. A place is an address, and each was met once, in a connection of its own;
+{seconds}
+Left out are the names for which libc itself waits for each thread (setuid and its like), and the places
+that a process passes once, when it begins.
 
 No call may take a second, and all bytes must come in order. The last column is the longest call of all, with
 what the machine took: a place where a call took a second was met again, and failed if that came three times.
@@ -56,9 +57,9 @@ def page(sums, options):
     how_long = "the thread stood there until all names were called"
     if options.seconds:
         how_long += f" and for {options.seconds} s at least"
-    text = HEAD.format(seconds=how_long)
-    text += (f"Each program has its share of a mode's places; a shorter run leaves some programs out.\n"
-             f"Run on {datetime.date.today()}, commit {commit}, {os.cpu_count()} cores at a load of "
+    text = HEAD.format(seconds=how_long + ".\n")
+    text += (f"Each program has its share of a mode's places; a short run leaves programs out.\n"
+             f"Run on {datetime.date.today()}, commit {commit}, {os.cpu_count()} cores, load "
              f"{os.getloadavg()[2]:.0f}, {options.jobs} programs at a time.\n\n"
              "| mode | stopped | programs | places | calls | failed | the longest call |\n"
              "|---|---|---:|---:|---:|---:|---|\n")
@@ -105,7 +106,7 @@ def main():
                 row["failed"] += 1
                 print(f"{mode} {thread} {share}/{options.shares}: {facts} {said}", flush=True)
     PAGE.write_text(page(sums, options), encoding="utf-8")
-    print(f"{failed} failed; {PAGE.relative_to(SOURCE_ROOT)}")
+    print(f"{failed} failed; {PAGE}")
     return failed > 0
 
 

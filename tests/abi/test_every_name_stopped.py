@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A debugger stops a thread inside the library; each exported name returns in less than a second meanwhile.
 
-Here it stops at a few places; scripts/stopped stops it at each (docs/results/stopped.md).
+Here it stops at a few places; scripts/stopped stops it at each.
 """
 
 from platform import machine
