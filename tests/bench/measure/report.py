@@ -158,10 +158,12 @@ def real_text(results, skipped):
 def instructions_table(added):
     modes = list(added)
     names = [(name,) for name in added[modes[0]]]
-    names += [calls for calls in BUDGETS if calls not in names and calls[0] in added[modes[0]]]
+    names += [calls for budgets in BUDGETS.values() for calls in budgets
+              if calls not in names and calls[0] in added[modes[0]]]
     return table(["path", *modes, "budget"], [
         [" + ".join(calls).replace("_", " "), *[digits(sum(added[m][name] for name in calls)) for m in modes],
-         BUDGETS.get(calls, "")] for calls in names])
+         ", ".join(f"{mode} {budgets[calls]}" for mode, budgets in BUDGETS.items() if calls in budgets)]
+        for calls in names])
 
 
 def instructions_text(added):
