@@ -28,7 +28,7 @@ class ArmSummary:
     name: str
     units: int = 0
     exchanges: int = 0
-    slow: int = 0            # exchanges of 35 ms and more
+    slow: int = 0            # exchanges of IN_EXCHANGE_MS and more
     stalls: int = None       # proved by the library
     numbers: dict = field(default_factory=dict)  # mean, median, p90, p99, wall, cpu, segments, ...
     histogram: Histogram = field(default_factory=Histogram)

@@ -6,6 +6,7 @@ import math
 from pages import document
 from pages.document import escape, heading, paragraph, table, verbatim
 from record import machine
+from record.late import IN_EXCHANGE_MS
 from record.results import place_of
 from report import pictures
 from report.ladders import ladders
@@ -32,7 +33,7 @@ def arms_table(analysis):
     rows = [[title, *(_with_interval(arm.number(key), scale) for arm in arms)]
             for key, title, scale in used]
     rows.append(["exchanges", *(arm.exchanges or "not known" for arm in arms)])
-    rows.append(["exchanges of 35 ms and more",
+    rows.append([f"exchanges of {IN_EXCHANGE_MS} ms and more",
                  *(arm.slow if arm.exchanges else "not known" for arm in arms)])
     if any(arm.stalls for arm in arms):
         rows.append(["stalls proved", *("not known" if arm.stalls is None else arm.stalls for arm in arms)])

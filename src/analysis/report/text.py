@@ -7,6 +7,7 @@ import textwrap
 
 from record import machine
 from record.arms import mode_of
+from record.late import IN_EXCHANGE_MS
 from record.results import place_of
 
 WIDTH = 80
@@ -86,7 +87,7 @@ def exchange_table(analysis):
     if not any(arm.exchanges for arm in analysis.arms.values()):
         return []
     lines = ["", f"{'exchange, ms':<12}{'mean':>10}{'median':>10}{'p90':>10}{'p99':>10}"
-             f"{'exchanges':>12}{'35 ms and more':>16}"]
+             f"{'exchanges':>12}{f'{IN_EXCHANGE_MS} ms and more':>16}"]
     for arm in analysis.arms.values():
         if not arm.exchanges:
             why = "runs without the library" if mode_of(arm.name) == "bare" else "no exchange was measured"
