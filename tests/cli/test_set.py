@@ -170,6 +170,7 @@ def test_json_says_what_was_done(talker, folder):
     stats_file, = folder.glob("*.unstall")
     told, = json.loads(done("--json", talker.pid, "off", "--wait", "0"))
     assert (told.pop("unstall"), told.pop("format"), told.pop("version")) == ("0.1.0", "unstall-set", 1)
+    assert " set --json " in told.pop("made")["command"]
     assert told == {"pid": talker.pid, "program": Path(os.readlink(f"/proc/{talker.pid}/exe")).name,
                     "stats_file": str(stats_file), "outcome": "waits", "mode_before": "nodelay",
                     "mode": "nodelay", "window_us": 1000, "arms_ended": 0, "killed": False}
