@@ -166,6 +166,7 @@ def test_detached_it_stays_and_is_listed_until_detach():
         # status knew drop-ins only, so that there was no place where all that is cured is told
         told = unstall("status").stdout
         assert re.search(rf"^process {talker.pid}.*\n +attached +since 2.*; 1 connection cured\n"
+                         r" +mode +proof\n +stalls +not counted: no statistics\n"
                          rf" +undo +unstall detach pid-{talker.pid}\n", told, re.MULTILINE)
         listed, = json.loads(unstall("status", "--json").stdout)["attached"]
         assert (listed["name"], listed["cured"]) == (f"pid-{talker.pid}", 1)

@@ -242,7 +242,7 @@ def test_a_runtime_folder_that_is_not_in_memory_is_not_used(authors):
         assert "loses" in done.stderr
         assert os.listdir(folder) == []
     used = Path(done.stdout.splitlines()[0])
-    assert used.match(f"{FOLDER}/observe-*") and not used.exists()
+    assert used.match(f"{FOLDER}/unstall-observe-*") and not used.exists()
 
 
 def test_the_shared_folder_may_go_while_another_observe_ends(authors):

@@ -44,8 +44,9 @@ def patch(path, **times):
 def ended(folder, name, days=0.0, full=False):
     """A file whose process has ended so long ago; full: it takes all the memory that it may."""
     path = make_stats_file(folder / f"{name}.unstall")
-    patch(path, started_ns=time.time_ns() - int(days * DAY_NS) - 10**9, started_monotonic_ns=10**9,
-          ended_monotonic_ns=2 * 10**9, pid=2**22 - 1)
+    boot = time.monotonic_ns() + 10**15  # before this one: this machine may be younger than a week
+    patch(path, started_ns=time.time_ns() - int(days * DAY_NS) - 10**9, started_monotonic_ns=boot,
+          ended_monotonic_ns=boot + 10**9, pid=2**22 - 1)
     if full:
         with open(path, "r+b") as file:
             os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
@@ -78,6 +79,14 @@ def test_after_a_week_a_file_goes_and_one_line_says_so(folder):
     assert said.startswith(f"unstall run: {folder}: removed 1 statistics file of processes that have ended, ")
     assert said.endswith("older than 7 days, or the oldest beyond 64 MB\n") and said.count("\n") == 1
     assert start(folder) == ""
+
+
+def test_the_sleep_of_the_machine_is_no_age(folder):
+    """The clock of a life stands still then: a process of ten days ago that ended now was old."""
+    now = time.monotonic_ns()
+    patch(ended(folder, "young"), started_ns=time.time_ns() - 10 * DAY_NS, started_monotonic_ns=now - 10**9,
+          ended_monotonic_ns=now)
+    assert start(folder) == "" and names(folder) == {"young"}
 
 
 def test_where_all_take_too_much_the_oldest_go(folder):

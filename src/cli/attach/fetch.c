@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -166,6 +167,16 @@ static uid_t owner_of(pid_t pid) {
     return stat(path, &st) == 0 ? st.st_uid : (uid_t)-1;
 }
 
+/* A program of root's that another started (sudo by a link of such a name) is none of ours. */
+static bool is_this_command(pid_t pid) {
+    char path[64], program[PATH_MAX], *name;
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    ssize_t n = readlink(path, program, sizeof(program) - 1);
+    program[n > 0 ? n : 0] = '\0';
+    name = strrchr(program, '/');
+    return !name || strncmp(name + 1, "unstall", 7) == 0; /* not to be read: its owner decides */
+}
+
 /* Anybody may have such a name, but only root and the user of the target may take its sockets. */
 static bool is_fetching(pid_t pid, struct attach_fetching *f) {
     struct process_stat s;
@@ -173,7 +184,7 @@ static bool is_fetching(pid_t pid, struct attach_fetching *f) {
         return false;
     *f = (struct attach_fetching){pid, process_of_folder(s.name + sizeof(NAME) - 1), s.start};
     uid_t user = owner_of(pid);
-    return f->target && (user == 0 || user == owner_of(f->target));
+    return f->target && (user == 0 || user == owner_of(f->target)) && is_this_command(pid);
 }
 
 size_t attach_fetchings(struct attach_fetching **list) {

@@ -8,6 +8,8 @@
 
 #include "format.h"
 
+enum { NAME_MOST = 4096 };
+
 /* ---- Nim: NAME__FOLDERZMODULE_NUMBER ------------------------------------------ */
 
 struct nim_name {
@@ -48,7 +50,9 @@ static bool nim_text(const char *name, bool nim, char *text, size_t size) {
     struct nim_name parts;
     if (!nim_parts(name, &parts) || !(nim || parts.in_folder))
         return false;
-    snprintf(text, size, "%.*s.%.*s", (int)parts.length, parts.module, (int)parts.name, name);
+    char plain[NAME_MOST];
+    snprintf(plain, sizeof(plain), "%.*s.%.*s", (int)parts.length, parts.module, (int)parts.name, name);
+    safe_text(plain, text, size);
     return true;
 }
 
@@ -58,7 +62,7 @@ static bool nim_text(const char *name, bool nim, char *text, size_t size) {
 /* Its header is in different folders, and on some systems missing; this has not changed since 1998. */
 extern char *cplus_demangle(const char *mangled, int options);
 
-enum { NAME_MOST = 4096, WITHOUT_PARAMETERS = 0 };
+enum { WITHOUT_PARAMETERS = 0 };
 
 static char *plain(const char *name) {
     bool mangled = strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;

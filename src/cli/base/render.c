@@ -54,6 +54,7 @@ static int draw(const struct render *r, int out) {
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, fileno(r->json), STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+    signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would hide how it ends */
     int error = posix_spawn(&child, PYTHON, &files, NULL, (char *const *)(const void *)words, no_environment);
     posix_spawn_file_actions_destroy(&files);
     if (error)

@@ -50,7 +50,8 @@ static void too_few(struct prose *p, const struct verdict *v, const char *where)
     prose_add(p, "Too few exchanges to tell: %s%s", v->estimated ? "about " : "",
               count_text(v->exchanges, number));
     if (v->least > VERDICT_LEAST)
-        prose_add(p, " (%s are enough)", count_text(v->least, number));
+        prose_add(p, " (%s%s are enough)", count_text(v->least, number),
+                  v->firsts ? " beyond the first of each connection" : "");
     prose_add(p, "%s", where);
     if (v->firsts)
         prose_add(p, " on %s connection%s, and the first of a connection never stalls",

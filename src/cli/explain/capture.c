@@ -195,7 +195,7 @@ static void packet(struct capture *c, int link, const struct pcap_pkthdr *header
                    const u_char *data) {
     struct findings *out = c->out;
     struct ordered o = {.at_ns = time_of(header), .number = ++out->entries};
-    if (o.number == 1 || o.at_ns < out->from_ns)
+    if (!out->from_ns || (o.at_ns && o.at_ns < out->from_ns)) /* a damaged one says nothing */
         out->from_ns = o.at_ns;
     if (o.at_ns > out->until_ns)
         out->until_ns = o.at_ns;

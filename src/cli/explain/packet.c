@@ -263,7 +263,7 @@ static enum packet_kind ip(struct view v, struct tcp_segment *out) {
 static enum packet_kind snap(struct view v, struct tcp_segment *out) {
     if (v.left < 8)
         return v.left < v.wire ? PACKET_CUT : PACKET_OTHER;
-    if (memcmp(v.at, "\xaa\xaa\x03\0\0\0", 6) != 0)
+    if (memcmp(v.at, "\xaa\xaa\x03\0\0\0", 6) != 0 || v.inside++ >= TUNNELS_MOST)
         return PACKET_OTHER;
     uint16_t type = be16(v.at + 6);
     skip(&v, 8);

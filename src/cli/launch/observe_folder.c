@@ -43,7 +43,7 @@ static void shared_folder(char path[SHARED_ROOM]) {
 
 /* ---- folders of observes that were killed ----------------------------- */
 
-#define NAME "observe-"
+#define NAME "unstall-observe-"
 
 /* True if each file in it is one of statistics that no process writes to any more. */
 static bool has_only_left(const char *path) {

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock_ns.h"
 #include "errors.h"
 #include "process_stat.h"
 #include "reader.h"
@@ -21,7 +21,7 @@ static const uint64_t MB = 1000000, DAY_NS = UINT64_C(86400) * 1000000000;
 
 struct left {
     char name[NAME_MAX + 1];
-    uint64_t ended_ns; /* CLOCK_REALTIME */
+    uint64_t age_ns; /* since its end */
     uint64_t bytes;    /* in memory */
 };
 
@@ -41,6 +41,17 @@ static bool is_own(int folder, const char *name, struct left *l) {
     return true;
 }
 
+/* The times of a life are of CLOCK_MONOTONIC, which stands still while the machine sleeps: the start has both
+ * clocks, the end only that one.  The shorter age counts; a later end than now is of an earlier boot. */
+static uint64_t age_of(const struct stats_header *h) {
+    uint64_t now = clock_ns(CLOCK_REALTIME), awake = clock_ns(CLOCK_MONOTONIC);
+    uint64_t ended = h->started_ns + (h->ended_monotonic_ns - h->started_monotonic_ns);
+    uint64_t age = now > ended ? now - ended : 0;
+    if (awake >= h->ended_monotonic_ns && awake - h->ended_monotonic_ns < age)
+        age = awake - h->ended_monotonic_ns;
+    return age;
+}
+
 static bool has_ended(const char *folder, struct left *l) {
     char path[PATH_MAX];
     struct reader_error ignored;
@@ -51,14 +62,14 @@ static bool has_ended(const char *folder, struct left *l) {
         return false;
     const struct stats_header *h = &r->header;
     bool ended = r->life == LIFE_ENDED && reader_maps((pid_t)h->pid, r->device, r->inode) != 1;
-    l->ended_ns = h->started_ns + (h->ended_monotonic_ns - h->started_monotonic_ns);
+    l->age_ns = age_of(h);
     reader_free(r);
     return ended;
 }
 
 static int by_end(const void *a, const void *b) {
     const struct left *x = a, *y = b;
-    return (x->ended_ns > y->ended_ns) - (x->ended_ns < y->ended_ns);
+    return (x->age_ns < y->age_ns) - (x->age_ns > y->age_ns);
 }
 
 /* The files of ended processes, the oldest first; *bytes: of all statistics files of ours. */
@@ -79,17 +90,14 @@ static struct left *find(DIR *from, const char *folder, size_t *count, uint64_t 
 }
 
 void stats_prune(const char *folder) {
-    struct timespec t;
     size_t count = 0, gone = 0;
     uint64_t bytes = 0, freed = 0;
     DIR *from = opendir(folder);
     if (!from)
         return;
     struct left *list = find(from, folder, &count, &bytes);
-    clock_gettime(CLOCK_REALTIME, &t);
-    uint64_t now_ns = (uint64_t)t.tv_sec * 1000000000;
     for (size_t i = 0; i < count; i++) {
-        bool old = list[i].ended_ns + MOST_DAYS * DAY_NS < now_ns;
+        bool old = list[i].age_ns > MOST_DAYS * DAY_NS;
         if (!old && bytes - freed <= MOST_MB * MB)
             break;
         if (unlinkat(dirfd(from), list[i].name, 0) == 0) {

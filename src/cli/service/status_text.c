@@ -181,8 +181,10 @@ static void end(size_t units, const struct status_beyond *b) {
         fetching(&b->fetching[i]);
     if (!(units + b->group_count + b->attached_count + b->fetching_count))
         print_wrapped(stdout,
-                      "nothing is cured here by unstall: no drop-in, no process with the library, no run "
-                      "under the supervisor, no attachment",
+                      b->unknown || b->unknown_processes
+                          ? "nothing was seen that unstall cures"
+                          : "nothing is cured here by unstall: no drop-in, no process with the library, no "
+                            "run under the supervisor, no attachment",
                       0, 0, (unsigned)terminal_width(stdout));
     if (b->unknown)
         printf("what is attached is not known: %s\n", b->unknown);

@@ -90,11 +90,14 @@ static int start(const char *const *words, int output, pid_t *child) {
 
 static bool hangs; /* it has not answered once; the next question waits a second only */
 
-/* A restart lasts as long as the unit's start, and goes on in systemd without us. */
+/* A restart lasts as long as the unit's start, and goes on in systemd without us; daemon-reload runs all
+ * generators. */
 static int limit_of(const char *command) {
     if (hangs)
         return 1;
-    return strcmp(command, "restart") == 0 || strcmp(command, "start") == 0 ? ACTION_S : ANSWER_S;
+    bool acts = strcmp(command, "restart") == 0 || strcmp(command, "start") == 0 ||
+                strcmp(command, "daemon-reload") == 0;
+    return acts ? ACTION_S : ANSWER_S;
 }
 
 /* Ends the child, which has not answered in time. */

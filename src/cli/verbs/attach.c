@@ -269,9 +269,9 @@ static int fetch(const struct request *r, const char *why) {
         remark("process %d: put back; %zu connection%s had been cured", (int)r->wish.pid, cured,
                cured == 1 ? "" : "s");
     if (!cured)
-        remark("process %d: nothing was cured: it has made no connection that lasted a second, or has set "
+        remark("process %d: nothing was cured: it has made no connection%s that lasted a second, or has set "
                "TCP_NODELAY itself",
-               (int)r->wish.pid);
+               (int)r->wish.pid, r->wish.port ? " with that port" : "");
     return cured ? 0 : EXIT_NOTHING;
 }
 
@@ -327,6 +327,10 @@ static int run(int argc, char **argv) {
         return list_all();
     if (attach_targets(&r.wish) != 1)
         return complain("give one target: a PID, --cgroup, --unit, --container, --port or --all");
+    struct attach_target target;
+    char error[ATTACH_ERROR];
+    if (r.wish.pid && kill(r.wish.pid, 0) != 0 && errno == ESRCH && attach_find(&r.wish, &target, error) != 0)
+        return complain("%s", error); /* before a BPF file system is mounted for it */
     const char *why = attach_obstacle();
     if (why && r.words.given)
         return complain("%s", why);

@@ -115,7 +115,7 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
     return unstall_recvmsg(fd, message, flags, false);
 }
 
-int unstall_messages_read(struct call call, struct mmsghdr *messages, int got) {
+int unstall_messages_read(struct call call, struct mmsghdr *messages, unsigned count, int got) {
     ssize_t bytes = got < 0 ? got : 0; /* at the end of the stream the kernel returns empty messages */
     size_t asked = 0;
     for (int i = 0; i < got; i++) {
@@ -124,13 +124,14 @@ int unstall_messages_read(struct call call, struct mmsghdr *messages, int got) {
         bytes += messages[i].msg_len;
         asked += ASKED(message->msg_iov, message->msg_iovlen);
     }
-    ssize_t result = shim_read_ends(call, bytes, asked);
+    bool all = got < 0 || (unsigned)got == count; /* else nothing more was there */
+    ssize_t result = shim_read_ends(call, bytes, asked + !all);
     return result < 0 ? -1 : got;
 }
 
 EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout) {
     struct call call = shim_read_begins(fd, flags & MSG_DONTWAIT);
-    return unstall_messages_read(call, messages, REAL(recvmmsg)(fd, messages, count, flags, timeout));
+    return unstall_messages_read(call, messages, count, REAL(recvmmsg)(fd, messages, count, flags, timeout));
 }
 
 EXPORT int eventfd_read(int fd, eventfd_t *value)
@@ -142,7 +143,8 @@ EXPORT int eventfd_read(int fd, eventfd_t *value)
 EXPORT int __recvmmsg64(int fd, struct mmsghdr *messages, unsigned count, int flags,
                         struct timespec64 *timeout) {
     struct call call = shim_read_begins(fd, flags & MSG_DONTWAIT);
-    return unstall_messages_read(call, messages, REAL(__recvmmsg64)(fd, messages, count, flags, timeout));
+    return unstall_messages_read(call, messages, count,
+                                 REAL(__recvmmsg64)(fd, messages, count, flags, timeout));
 }
 
 EXPORT ssize_t __recvmsg64(int fd, struct msghdr *message, int flags) {

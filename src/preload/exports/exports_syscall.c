@@ -250,7 +250,7 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_recvmmsg: {
         struct call call = shim_read_begins((int)a, d & MSG_DONTWAIT);
         result = NEXT();
-        return unstall_messages_read(call, (struct mmsghdr *)b, (int)result);
+        return unstall_messages_read(call, (struct mmsghdr *)b, (unsigned)c, (int)result);
     }
     case SYS_setsockopt:
         shim_option_setting((int)a, (int)b, (int)c);

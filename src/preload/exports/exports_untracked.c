@@ -74,10 +74,14 @@ int exports_prints_behind(int fd, const char *format, va_list arguments) {
         return -1;
     }
     vsnprintf(text, (size_t)bytes + 1, format, arguments); // NOLINT(clang-diagnostic-format-nonliteral)
-    const struct write_request o = {.fd = fd, .form = FORM_WRITE, .buffer = text, .bytes = (size_t)bytes};
-    int written = (int)reentry_write(&o);
+    size_t at = 0;
+    for (ssize_t n = 1; at < (size_t)bytes && n > 0; at += n > 0 ? (size_t)n : 0) { /* as libc */
+        const struct write_request o = {
+            .fd = fd, .form = FORM_WRITE, .buffer = text + at, .bytes = (size_t)bytes - at};
+        n = reentry_write(&o);
+    }
     raw_unmap(text, (size_t)bytes + 1);
-    return written;
+    return at == (size_t)bytes ? bytes : -1;
 }
 
 EXPORT int vdprintf(int fd, const char *format, va_list arguments) {

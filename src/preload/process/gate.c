@@ -50,6 +50,7 @@ static bool is_forked(void) {
 }
 
 static void fork_happened(void) {
+    const struct config *now = config();
     RAW_CHILD_BEGINS();
     lock_forked();
     self.turn = NULL;
@@ -60,6 +61,7 @@ static void fork_happened(void) {
     stats_file_forked();
     stacks_forked();
     nodelay_epoch++;
+    config_publish(now, now); /* a first write takes the lock, which repairs, before off counts without it */
     hold_refused = false;
     open_the_gate();
     RAW_CHILD_ENDS();
@@ -118,7 +120,7 @@ enum { PASSES = false };
 
 static bool initialise(void) {
     open_gate = make_gate();
-    if (!open_gate || PASSES || !real_resolve())
+    if (!open_gate || !real_resolve() || PASSES)
         return false;
     /* AT_SECURE: ld.so drops LD_PRELOAD with a path; a library in the standard
      * directories may still come in, and then does nothing (ld.so(8)) */

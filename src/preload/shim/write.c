@@ -235,8 +235,8 @@ static void undo(struct conn *c, int fd, const struct policy_action *action, siz
     if (sent < 0) {
         policy_unsent(&c->policy, action, bytes);
         __atomic_fetch_sub(&n->writes, 1, __ATOMIC_RELAXED); /* mode off counts without the lock */
-        n->messages -= action->new_message;
-        n->bursts -= action->burst;
+        __atomic_fetch_sub(&n->messages, action->new_message, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&n->bursts, action->burst, __ATOMIC_RELAXED);
         n->suspected -= action->suspected;
         n->held_writes -= action->how == WRITE_MORE;
         if (UNLIKELY(c->evidence != NULL))
@@ -307,7 +307,10 @@ COLD ssize_t fell_short(struct conn *c, struct write_args w, const struct write_
 }
 
 /* The same of a write in mode off, which was counted before. */
-COLD ssize_t fell_short_in_off(struct conn *c, int fd, size_t bytes, ssize_t sent) {
+COLD ssize_t fell_short_in_off(struct call call, int fd, size_t bytes, ssize_t sent) {
+    struct conn *c = call.conn;
+    if (call_seems_stale(call)) /* closed meanwhile: another connection may have its place */
+        return sent;
     const struct policy *p = &c->policy;
     bool small = is_small_write(p, config()->small, bytes);
     const struct policy_action was = {.small_write = small,
@@ -321,9 +324,10 @@ COLD ssize_t fell_short_in_off(struct conn *c, int fd, size_t bytes, ssize_t sen
 
 ssize_t shim_one_in_off(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
                         struct conn *c) {
+    const struct call call = {.conn = c, .generation = LOAD_ACQUIRE(&c->generation)};
     count_in_off(c, config()->small, bytes);
     ssize_t sent = forward(&(struct write_args){fd, flags, buffer, bytes, form, 0}, NULL);
-    return LIKELY(sent == (ssize_t)bytes) ? sent : fell_short_in_off(c, fd, bytes, sent);
+    return LIKELY(sent == (ssize_t)bytes) ? sent : fell_short_in_off(call, fd, bytes, sent);
 }
 
 /* Mode off, any other write: a caller's vector is not followed before the call, so it is counted after it. */
