@@ -30,7 +30,7 @@ def test_no_byte_is_lost_beside_connections_that_come_and_go():
     told = re.fullmatch(r"4 s: (\d+) connections, (\d+) exchanges, attached (\d+) times, "
                         r"(\d+) connections cured\n", done.stdout)
     connections, exchanges, attached, cured = map(int, told.groups())
-    assert exchanges > connections > 10 and attached >= 4 and cured > 10
+    assert exchanges > connections > 10 and attached >= 3 and cured > 10  # each way once
 
 
 def test_the_cost_of_each_program_in_each_mode():
