@@ -123,8 +123,8 @@ def files_of_the_spec():
     text = run("rpmspec", "-P", "--define", f"_libdir /usr/lib/{triplet()}", "--define",
                "_libexecdir /usr/libexec", SOURCE_ROOT / "data/unstall.spec")
     found = {}
-    for options, lines in re.findall(r"^%files([^\n]*)\n(.*?)(?=^%[a-z]+(?<!license)(?<!doc)\b|\Z)", text,
-                                     re.M | re.S):
+    section = r"^%files([^\n]*)\n(.*?)(?=^%[a-z]+(?<!license)(?<!doc)(?<!dir)\b|\Z)"
+    for options, lines in re.findall(section, text, re.M | re.S):
         found[options.strip()] = [line for line in lines.splitlines() if line.startswith("/")]
     return found
 

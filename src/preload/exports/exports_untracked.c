@@ -60,11 +60,13 @@ bool exports_prints(int fd) {
     return shim_untrack(fd);
 }
 
-/* The text goes the way of any other write that cannot have the lock (write.h). */
+/* The text goes the way of any other write that cannot have the lock (reentry.h). */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral" /* the format is the caller's */
 int exports_prints_behind(int fd, const char *format, va_list arguments) {
     va_list again;
     va_copy(again, arguments);
-    int bytes = vsnprintf(NULL, 0, format, again); // NOLINT(clang-diagnostic-format-nonliteral)
+    int bytes = vsnprintf(NULL, 0, format, again);
     va_end(again);
     if (bytes < 0)
         return bytes;
@@ -73,7 +75,7 @@ int exports_prints_behind(int fd, const char *format, va_list arguments) {
         errno = ENOMEM;
         return -1;
     }
-    vsnprintf(text, (size_t)bytes + 1, format, arguments); // NOLINT(clang-diagnostic-format-nonliteral)
+    vsnprintf(text, (size_t)bytes + 1, format, arguments);
     size_t at = 0;
     for (ssize_t n = 1; at < (size_t)bytes && n > 0; at += n > 0 ? (size_t)n : 0) { /* as libc */
         const struct write_request o = {
@@ -83,6 +85,7 @@ int exports_prints_behind(int fd, const char *format, va_list arguments) {
     raw_unmap(text, (size_t)bytes + 1);
     return at == (size_t)bytes ? bytes : -1;
 }
+#pragma GCC diagnostic pop
 
 EXPORT int vdprintf(int fd, const char *format, va_list arguments) {
     return PRINTED(vdprintf, fd, format, arguments);
