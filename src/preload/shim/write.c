@@ -74,7 +74,7 @@ INLINE bool vector_of(const struct write_request *o, bool (*there)(const void *,
     p->iov = o->iov;
     p->count = (size_t)o->iov_count;
     if (o->form == FORM_SENDMSG) {
-        if (!there(o->message, sizeof(*o->message)))
+        if (!o->message || !there(o->message, sizeof(*o->message)))
             return false;
         p->iov = o->message->msg_iov;
         p->count = o->message->msg_iovlen;
