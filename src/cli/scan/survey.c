@@ -12,7 +12,7 @@ enum {
     SLICE_MS = 1000,
     SOON_MS = 200,
     DESCRIPTORS_FIRST = 5000,
-    TRAFFIC_SHARE = 100, /* exchanges are counted after a slice where that takes a hundredth of it */
+    TRAFFIC_SHARE = 1000, /* exchanges are counted again after so many times as long as that took */
 };
 
 static volatile sig_atomic_t stop;
@@ -71,7 +71,7 @@ int survey_look(struct survey *s, double seconds, int (*show)(struct survey *s))
         if (failed || (failed = s->source->collect(s->state, &s->result)))
             return failed;
         bool last = is_over(s, end);
-        if (last || s->traffic.cost_ns < slice * 1000000 / TRAFFIC_SHARE)
+        if (last || scan_now() >= s->traffic.looked_ns + s->traffic.cost_ns * TRAFFIC_SHARE)
             scan_traffic_look(&s->traffic);
         size_t most =
             last ? SIZE_MAX : DESCRIPTORS_FIRST + (size_t)((scan_now() - begin) / 1000000);

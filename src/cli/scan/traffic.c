@@ -139,6 +139,7 @@ void scan_traffic_look(struct scan_traffic *t) {
     t->before = k.list;
     t->before_count = k.count;
     t->cost_ns = scan_own_time() - began;
+    t->looked_ns = scan_now();
 }
 
 void scan_traffic_begin(struct scan_traffic *t, const struct scan_filter *filter, uint16_t port,

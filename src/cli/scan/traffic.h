@@ -18,7 +18,7 @@ struct scan_traffic {
     struct traffic_end *before; /* of the last look, sorted */
     size_t before_count;
     bool looked;      /* before */
-    uint64_t cost_ns; /* of the last look */
+    uint64_t cost_ns, looked_ns; /* of the last look: how long it took, when it ended (scan_now()) */
     uint64_t exchanges, firsts;
     char because[96]; /* why they cannot be counted; "": they are */
 };
