@@ -2,16 +2,13 @@
 """unstall doctor: its advice on a preload for a program or a process, and on other cures."""
 
 import contextlib
-import fcntl
 import json
 import os
 import re
 import shutil
 import socket
-import struct
 import subprocess
 import tempfile
-import termios
 import time
 from pathlib import Path
 
@@ -20,7 +17,7 @@ import specimens
 from specimens import script
 from talkers import started_talker, stats_folder
 
-from harness import COMMAND, LIB, bare_env, compile_c, run, skip, unstall
+from harness import COMMAND, LIB, bare_env, compile_c, on_terminal, run, skip, unstall
 
 ELSEWHERE = ("cure from the other side: ", "on the receiving host, for all programs: ",
              "to see which processes of this host stall: unstall scan")
@@ -437,18 +434,10 @@ def test_many_sockets_are_cut_in_the_text_and_whole_in_json():
 # ---- the text --------------------------------------------------------------
 
 def in_terminal(env, columns, *words):
-    """The command's output on a terminal of so many columns."""
-    main, other = os.openpty()
-    fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("4H", 40, columns, 0, 0))
-    done = subprocess.run([COMMAND, *words], env=env, stdin=subprocess.DEVNULL, stdout=other, check=False)
-    os.close(other)
-    shown = b""
-    with contextlib.suppress(OSError):  # the end of a terminal
-        while piece := os.read(main, 65536):
-            shown += piece
-    os.close(main)
-    assert done.returncode in (0, 1)
-    return shown.decode()
+    """What the command shows on a terminal of so many columns."""
+    code, shown = on_terminal(env, columns, *words)
+    assert code in (0, 1)
+    return shown
 
 
 @pytest.mark.parametrize("variables, coloured", [

@@ -6,7 +6,6 @@ UNSTALL_TEST_LARGE=1 reads a gigabyte instead of a hundred megabytes.
 """
 
 import contextlib
-import fcntl
 import gzip
 import json
 import os
@@ -18,14 +17,13 @@ import shutil
 import signal
 import struct
 import subprocess
-import termios
 import time
 from pathlib import Path
 
 import pytest
 from captures import Capture, Dialog
 
-from harness import COMMAND, VERDICT_CODES, bare_env, skip, unstall, wait_for
+from harness import COMMAND, VERDICT_CODES, bare_env, on_terminal, skip, unstall, wait_for
 
 MEGABYTES = 1000 if os.environ.get("UNSTALL_TEST_LARGE") == "1" else 100
 MOST_MEMORY_KB = 64 * 1024
@@ -124,18 +122,10 @@ def test_interfaces_of_two_kinds_in_one_file(tmp_path, link):
 
 def shown(columns, *words):
     """The lines on a terminal of so many columns."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    with subprocess.Popen([COMMAND, "explain", *words], stdout=theirs, stderr=subprocess.DEVNULL,
-                          env=bare_env(NO_COLOR="1", TERM="xterm", LC_ALL="C.UTF-8")) as command:
-        os.close(theirs)
-        data = b""
-        with contextlib.suppress(OSError):  # the end of a terminal
-            while piece := os.read(ours, 65536):
-                data += piece
-        os.close(ours)
-    assert command.returncode == 1
-    return [line.rstrip() for line in data.decode().replace("\r", "").splitlines()]
+    env = bare_env(NO_COLOR="1", TERM="xterm", LC_ALL="C.UTF-8")
+    code, text = on_terminal(env, columns, "explain", *words)
+    assert code == 1
+    return [line.rstrip() for line in text.replace("\r", "").splitlines()]
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 200])

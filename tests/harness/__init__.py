@@ -3,7 +3,8 @@
 strace, peers on loopback."""
 
 from .client import ClientRun, PROGRAMS, STALL_MS, WARM, judged, program, run_client, run_judged
-from .command import COMMAND, VERDICT_CODES, command_of_everybody, control_of, unstall, with_capabilities
+from .command import (COMMAND, VERDICT_CODES, command_of_everybody, control_of, on_terminal, unstall,
+                      with_capabilities)
 from .compile import CC, compile_c, compile_rust
 from .directed import directed_cases, run_directed
 from .install import installed, only

@@ -2,10 +2,14 @@
 """The built command, and how tests run it."""
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
+import struct
+import subprocess
 import tempfile
+import termios
 from pathlib import Path
 
 from .library import BUILD_ROOT, bare_env
@@ -23,6 +27,20 @@ def unstall(*words, env=None, check=False, **popen):
     answers = (0, 1, 2) if words and words[0] in VERDICT_VERBS else (0,)
     assert not check or done.returncode in answers, f"{words}: {done.returncode}\n{done.stdout}{done.stderr}"
     return done
+
+
+def on_terminal(env, columns, *words):
+    """The exit code of `unstall WORD...` on a terminal of so many columns, and what it shows there."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", 40, columns, 0, 0))
+    with subprocess.Popen([COMMAND, *words], env=env, stdin=subprocess.DEVNULL, stdout=theirs) as command:
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while piece := os.read(ours, 65536):
+                shown += piece
+        os.close(ours)
+    return command.returncode, shown.decode()
 
 
 @contextlib.contextmanager
