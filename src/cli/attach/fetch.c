@@ -180,7 +180,7 @@ static bool is_this_command(pid_t pid) {
 /* Anybody may have such a name, but only root and the user of the target may take its sockets. */
 static bool is_fetching(pid_t pid, struct attach_fetching *f) {
     struct process_stat s;
-    if (!pid || !process_stat(pid, &s) || strncmp(s.name, NAME, sizeof(NAME) - 1) != 0)
+    if (!process_stat(pid, &s) || strncmp(s.name, NAME, sizeof(NAME) - 1) != 0)
         return false;
     *f = (struct attach_fetching){pid, process_of_folder(s.name + sizeof(NAME) - 1), s.start};
     uid_t user = owner_of(pid);
@@ -192,8 +192,8 @@ size_t attach_fetchings(struct attach_fetching **list) {
     DIR *proc = opendir("/proc");
     size_t count = 0;
     *list = NULL;
-    for (const struct dirent *e; proc && (e = readdir(proc));)
-        if (is_fetching(process_of_folder(e->d_name), &f) &&
+    for (pid_t pid; (pid = process_next(proc)) != 0;)
+        if (is_fetching(pid, &f) &&
             (more = reallocarray(*list, count + 1, sizeof(*more))) != NULL) {
             *list = more;
             more[count++] = f;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "walk.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "process_stat.h"
 #include "target.h"
 
 struct seen {
@@ -69,13 +69,11 @@ static int walk_others(struct seen *seen, int (*open_one)(const void *), const v
                        const struct attach_scope *scope) {
     int failed = 0, missed = 0;
     DIR *proc = opendir("/proc");
-    for (const struct dirent *e; proc && failed >= 0 && (e = readdir(proc));) {
-        char path[sizeof("/proc//ns/net") + sizeof(e->d_name)];
-        if (!isdigit((unsigned char)e->d_name[0]))
-            continue;
-        snprintf(path, sizeof(path), "/proc/%s/ns/net", e->d_name);
+    for (pid_t pid; failed >= 0 && (pid = process_next(proc)) != 0;) {
+        char path[64];
+        snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
         failed = walk_one(path, seen, open_one, with);
-        missed += failed > 0 && is_in((pid_t)strtol(e->d_name, NULL, 10), scope);
+        missed += failed > 0 && is_in(pid, scope);
     }
     if (proc)
         closedir(proc);

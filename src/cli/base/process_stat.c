@@ -44,3 +44,10 @@ pid_t process_of_folder(const char *name) {
     long number = name[0] >= '1' && name[0] <= '9' ? strtol(name, &end, 10) : 0;
     return number > 0 && number <= INT_MAX && *end == '\0' ? (pid_t)number : 0;
 }
+
+pid_t process_next(DIR *proc) {
+    pid_t pid = 0;
+    for (const struct dirent *e; proc && !pid && (e = readdir(proc));)
+        pid = process_of_folder(e->d_name);
+    return pid;
+}

@@ -5,6 +5,7 @@
 #ifndef UNSTALL_CLI_PROCESS_STAT_H
 #define UNSTALL_CLI_PROCESS_STAT_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -23,5 +24,8 @@ uint64_t process_began_ns(uint64_t start);
 
 /* The number that a folder of /proc is named by; 0: it is no process. */
 pid_t process_of_folder(const char *name);
+
+/* The next process of /proc, an open folder or NULL; 0: there is none any more. */
+pid_t process_next(DIR *proc);
 
 #endif

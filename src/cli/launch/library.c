@@ -12,6 +12,7 @@
 
 #include "array.h"
 #include "errors.h"
+#include "python.h"
 
 #define NAME "libunstall.so"
 
@@ -29,9 +30,7 @@ static char *usable(const char *self, const char *folder) {
 
 const char *library_installed(void) {
     char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n > 0) {
-        self[n] = '\0';
+    if (command_itself(self)) {
         char *slash = strrchr(self, '/');
         if (slash)
             *slash = '\0';

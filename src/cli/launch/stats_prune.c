@@ -118,10 +118,8 @@ bool stats_is_left(const char *path) {
     struct reader_file *r = reader_read(path, 0, &ignored);
     DIR *proc = r ? opendir("/proc") : NULL;
     bool left = proc != NULL;
-    for (const struct dirent *e; left && (e = readdir(proc));) {
-        pid_t pid = process_of_folder(e->d_name);
-        left = !pid || reader_maps(pid, r->device, r->inode) != 1;
-    }
+    for (pid_t pid; left && (pid = process_next(proc)) != 0;)
+        left = reader_maps(pid, r->device, r->inode) != 1;
     if (proc)
         closedir(proc);
     reader_free(r);

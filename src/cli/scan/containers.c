@@ -3,7 +3,6 @@
  * What the user names: cgroups and units in which processes are; containers by id, which is in the cgroups
  * of their processes, and by name, which the program that started them knows.
  */
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +16,7 @@
 #include "args.h"
 #include "cgroup.h"
 #include "owners.h"
+#include "process_stat.h"
 
 extern char **environ;
 
@@ -44,11 +44,9 @@ bool scan_cgroup_find(const char *word, char found[SCAN_CGROUP]) {
     bool there = false, as_unit = false;
     DIR *proc = opendir("/proc");
     snprintf(whole, sizeof(whole), "%s.service", word);
-    for (const struct dirent *e; proc && !there && (e = readdir(proc));) {
+    for (pid_t pid; !there && (pid = process_next(proc)) != 0;) {
         struct scan_process p;
-        if (!isdigit((unsigned char)e->d_name[0]))
-            continue;
-        scan_process_of((pid_t)strtol(e->d_name, NULL, 10), &p);
+        scan_process_of(pid, &p);
         there = scan_cgroup_matches(p.cgroup, word);
         as_unit |= scan_cgroup_matches(p.cgroup, whole);
         look_near(word, p.cgroup, &least, near);
@@ -68,11 +66,9 @@ static pid_t by_id(const char *id) {
         length = SCAN_CONTAINER - 1;
     DIR *proc = opendir("/proc");
     pid_t found = 0;
-    for (const struct dirent *e; proc && !found && (e = readdir(proc));) {
+    for (pid_t pid; !found && (pid = process_next(proc)) != 0;) {
         struct scan_process p;
-        if (!isdigit((unsigned char)e->d_name[0]))
-            continue;
-        scan_process_of((pid_t)strtol(e->d_name, NULL, 10), &p);
+        scan_process_of(pid, &p);
         if (strncmp(p.container, id, length) == 0)
             found = p.pid;
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "owners.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "process_stat.h"
 
 int scan_owner_order(const void *a, const void *b) {
     const struct scan_owner *x = a, *y = b;
@@ -65,11 +66,8 @@ bool scan_owners_find(struct scan_owner *owners, size_t count, size_t *left) {
     scan_owners_sort(owners, count);
     for (size_t i = 0; i < count; i++)
         missing += owners[i].process.pid == 0 && !owners[i].sought;
-    for (const struct dirent *e; missing && *left && (e = readdir(proc));) {
-        if (!isdigit((unsigned char)e->d_name[0]))
-            continue;
-        size_t found =
-            look_at((pid_t)strtol(e->d_name, NULL, 10), dirfd(proc), owners, count, left);
+    for (pid_t pid; missing && *left && (pid = process_next(proc)) != 0;) {
+        size_t found = look_at(pid, dirfd(proc), owners, count, left);
         missing -= found < missing ? found : missing;
     }
     closedir(proc);

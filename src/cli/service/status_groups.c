@@ -171,11 +171,9 @@ static void find_processes(struct status_beyond *b, const pid_t *of_units, size_
     struct guard *guards;
     size_t guard_count = guards_find(&guards);
     DIR *proc = opendir("/proc");
-    for (const struct dirent *e; proc && (e = readdir(proc));) {
-        pid_t pid = process_of_folder(e->d_name);
-        if (pid && pid != getpid() && !is_one_of(pid, of_units, count))
+    for (pid_t pid; (pid = process_next(proc)) != 0;)
+        if (pid != getpid() && !is_one_of(pid, of_units, count))
             look_at(b, pid, guards, guard_count);
-    }
     if (proc)
         closedir(proc);
     for (size_t i = 0; i < guard_count; i++) { /* a run whose processes may not be inspected */

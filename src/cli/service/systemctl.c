@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "clock_ns.h"
 #include "errors.h"
 
 extern char **environ;
@@ -34,16 +34,10 @@ bool manager_runs(const struct manager *m) {
 
 /* ---- the child ------------------------------------------------------- */
 
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Until its end, or for so long: then *late. */
 static char *read_all(int fd, int seconds, bool *late) {
     struct pollfd input = {.fd = fd, .events = POLLIN};
-    int64_t end = now_ms() + (int64_t)seconds * 1000;
+    uint64_t end = clock_ns(CLOCK_MONOTONIC) + (uint64_t)seconds * 1000000000;
     size_t used = 0, size = 0;
     char *text = NULL;
     for (;;) {
@@ -56,8 +50,8 @@ static char *read_all(int fd, int seconds, bool *late) {
         }
         if (size - used < 2)
             break;
-        int64_t left = end - now_ms();
-        int ready = left > 0 ? poll(&input, 1, (int)left) : 0;
+        uint64_t now = clock_ns(CLOCK_MONOTONIC);
+        int ready = now < end ? poll(&input, 1, (int)((end - now + 999999) / 1000000)) : 0;
         if (ready < 0 && errno == EINTR)
             continue;
         *late = ready == 0;

@@ -36,10 +36,9 @@ size_t guards_find(struct guard **list) {
     DIR *proc = opendir("/proc");
     size_t count = 0;
     *list = NULL;
-    for (const struct dirent *e; proc && (e = readdir(proc));) {
+    for (pid_t pid; (pid = process_next(proc)) != 0;) {
         struct process_stat s;
-        pid_t pid = process_of_folder(e->d_name);
-        if (pid && process_stat(pid, &s) && strcmp(s.name, GUARD_NAME) == 0)
+        if (process_stat(pid, &s) && strcmp(s.name, GUARD_NAME) == 0)
             take(list, &count, &s);
     }
     if (proc)

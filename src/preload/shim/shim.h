@@ -126,7 +126,7 @@ static inline bool call_lock(struct call call) {
  *
  * shim_bulk_begins() runs before the call.  `flags` are its MSG_ flags; `raw` means that it is no
  * cancellation point.  BULK_FAILS: do not make the call, errno is set and the result is -1.  BULK_ASIDE: it
- * stands behind bytes that only the holder of the lock can send (shim.h).
+ * stands behind bytes that only the holder of the lock can send (reentry.h).
  * shim_bulk_ended() runs after it.  `moved` bytes left in `pieces` pieces; `more`: the application
  * itself holds them back by MSG_MORE. */
 enum bulk { BULK_GOES, BULK_FAILS, BULK_ASIDE };
