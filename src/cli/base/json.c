@@ -175,6 +175,13 @@ void json_unsigned(struct json *j, const char *key, uint64_t value) {
     fprintf(j->out, "%" PRIu64, value);
 }
 
+void json_unsigned_if(struct json *j, const char *key, uint64_t value, bool known) {
+    if (known)
+        json_unsigned(j, key, value);
+    else
+        json_null(j, key);
+}
+
 void json_real(struct json *j, const char *key, double value) {
     if (!isfinite(value)) {
         json_null(j, key);

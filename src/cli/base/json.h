@@ -37,6 +37,7 @@ void json_bool(struct json *j, const char *key, bool value);
 void json_null(struct json *j, const char *key);
 void json_signed(struct json *j, const char *key, int64_t value);
 void json_unsigned(struct json *j, const char *key, uint64_t value);
+void json_unsigned_if(struct json *j, const char *key, uint64_t value, bool known); /* else null */
 void json_real(struct json *j, const char *key, double value); /* not finite: null */
 
 /* A part of a distribution, [from ns, to ns, count], on one line; nothing if it is empty. */

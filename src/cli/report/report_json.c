@@ -50,21 +50,14 @@ static void arm(struct json *j, uint8_t number) {
         json_unsigned(j, "arm", number);
 }
 
-static void nanoseconds(struct json *j, const char *key, uint64_t ns, bool known) {
-    if (known)
-        json_unsigned(j, key, ns);
-    else
-        json_null(j, key);
-}
-
 /* What the table of the report shows of a row.  Null: nothing is known. */
 static void summary(struct json *j, const struct reader_row *row) {
     const struct reader_tally *t = &row->tally;
     bool answered = t->counter[COUNT_EXCHANGES] > 0, looked = is_looked_at(row);
-    nanoseconds(j, "median_ns", reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.5), answered);
-    nanoseconds(j, "p99_ns", reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.99), answered);
-    nanoseconds(j, "stalls", proved_stalls(t), looked);
-    nanoseconds(j, "lost_ns", lost_ns(t), looked);
+    json_unsigned_if(j, "median_ns", reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.5), answered);
+    json_unsigned_if(j, "p99_ns", reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.99), answered);
+    json_unsigned_if(j, "stalls", proved_stalls(t), looked);
+    json_unsigned_if(j, "lost_ns", lost_ns(t), looked);
 }
 
 static void json_rows(struct json *j, const struct reader_row *rows, size_t count, bool merged) {
@@ -102,10 +95,7 @@ static void connection(struct json *j, const struct stats_connection *c) {
     json_unsigned(j, "ended_ns", c->ended_ns);
     json_string(j, "peer", address_text(&c->peer, text));
     json_string(j, "local", address_text(&c->local, text));
-    if (c->first_write_us == UINT32_MAX)
-        json_null(j, "first_write_us");
-    else
-        json_unsigned(j, "first_write_us", c->first_write_us);
+    json_unsigned_if(j, "first_write_us", c->first_write_us, c->first_write_us != UINT32_MAX);
     json_unsigned(j, "exchanges", c->exchanges);
     json_unsigned(j, "exchange_ns", c->exchange_ns);
     json_unsigned(j, "exchange_longest_ns", c->exchange_longest_ns);
@@ -163,10 +153,7 @@ static void process(struct json *j, const struct reader_file *r) {
     json_unsigned(j, "started_monotonic_ns", h->started_monotonic_ns);
     json_unsigned(j, "loaded_monotonic_ns", h->loaded_monotonic_ns);
     json_unsigned(j, "taken_monotonic_ns", r->taken_ns);
-    if (r->life == LIFE_KILLED) /* the end of a killed process is not known */
-        json_null(j, "ran_ns");
-    else
-        json_unsigned(j, "ran_ns", ran_ns(r));
+    json_unsigned_if(j, "ran_ns", ran_ns(r), r->life != LIFE_KILLED); /* the end of a killed one is not known */
     json_string(j, "stats_file", r->path);
     control(j, r);
 }

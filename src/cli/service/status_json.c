@@ -48,14 +48,8 @@ static const char *or_null(const char *text) {
 static void statistics(const struct status_processes *p, const struct report_verdict *v) {
     struct status_sums sums;
     bool some = status_sums(&p->files, &sums);
-    if (some)
-        json_unsigned(&j, "exchanges", sums.exchanges);
-    else
-        json_null(&j, "exchanges");
-    if (some && sums.looked)
-        json_unsigned(&j, "stalls", sums.stalls);
-    else
-        json_null(&j, "stalls");
+    json_unsigned_if(&j, "exchanges", sums.exchanges, some);
+    json_unsigned_if(&j, "stalls", sums.stalls, some && sums.looked);
     if (!v) {
         json_null(&j, "verdict");
         return;
