@@ -153,7 +153,7 @@ static void process(struct json *j, const struct reader_file *r) {
     json_unsigned(j, "started_monotonic_ns", h->started_monotonic_ns);
     json_unsigned(j, "loaded_monotonic_ns", h->loaded_monotonic_ns);
     json_unsigned(j, "taken_monotonic_ns", r->taken_ns);
-    json_unsigned_if(j, "ran_ns", ran_ns(r), r->life != LIFE_KILLED); /* the end of a killed one is not known */
+    json_unsigned_if(j, "ran_ns", ran_ns(r), r->life != LIFE_KILLED); /* else its end is not known */
     json_string(j, "stats_file", r->path);
     control(j, r);
 }
