@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The buffer of coalesce, against a kernel that takes all, some or nothing.
+ * The buffer of coalesce, against a kernel that takes all, some or nothing, and against handlers that leave
+ * in the middle of a send.
  */
 #include <errno.h>
 #include <setjmp.h>
 #include <string.h>
 #include <sys/uio.h>
 
-#include "clock.h"
+#include "buffered.h"
+#include "chance.h"
 #include "config.h"
 #include "fake_kernel.h"
-#include "buffered.h"
 #include "unit.h"
 
 static struct conn c;
@@ -25,392 +26,178 @@ static void set_up(void) {
 
 TestSuite(buffer, .init = set_up);
 
-static bool add(const char *bytes) {
-    return unit_buffer(&c, bytes);
+/* ---- any order of calls ------------------------------------------------------ */
+
+enum { RUNS = 300, CALLS = 100, MOST = 1 << 17 };
+
+static char stream[MOST], wire[MOST]; /* what was written, and what the kernel has taken */
+static size_t written, taken;
+static bool may_leave;
+static sigjmp_buf away;
+
+static ssize_t takes_some(int fd, const struct msghdr *message, int flags) {
+    static const int temporary[] = {EAGAIN, EINTR, ENOBUFS, ENOMEM};
+    size_t all = 0, most;
+    (void)fd, (void)flags;
+    for (size_t i = 0; i < message->msg_iovlen; i++)
+        all += message->msg_iov[i].iov_len;
+    uint32_t how = draw(8);
+    most = how < 4 ? all : how < 6 ? 1 + draw((uint32_t)all) : 0;
+    for (size_t i = 0, left = most; i < message->msg_iovlen && left; i++) {
+        size_t n = message->msg_iov[i].iov_len < left ? message->msg_iov[i].iov_len : left;
+        memcpy(wire + taken, message->msg_iov[i].iov_base, n);
+        taken += n;
+        left -= n;
+    }
+    fake.tcp_info.bytes_sent = taken;
+    if (may_leave && draw(4) == 0)
+        siglongjmp(away, 1);
+    return most ? (ssize_t)most : -temporary[draw(ARRAY_SIZE(temporary))];
 }
 
-static ssize_t send_with(const char *bytes) {
-    struct iovec one = {(char *)(uintptr_t)bytes, strlen(bytes)};
-    return buffer_send(&c, 5, &one, 1, 0);
+/* Gives the bytes of the caller's that have left, also where a handler has left the call. */
+static size_t send_behind(const struct iovec *parts, size_t bytes) {
+    volatile ssize_t sent = -1;
+    c.counts.bytes += bytes;
+    may_leave = draw(2);
+    if (sigsetjmp(away, 1) == 0)
+        sent = buffer_send(&c, 5, parts, 2, 0);
+    else
+        sent = taken > written ? (ssize_t)(taken - written) : 0;
+    may_leave = false;
+    ASSERT(sent == -EAGAIN || (sent >= 0 && (size_t)sent <= bytes));
+    buffer_resolve(&c);
+    size_t left = sent < 0 ? 0 : (size_t)sent;
+    c.counts.bytes -= bytes - left;
+    return left;
 }
 
-Test(buffer, copies_in_order) {
-    char bytes[] = "head";
-    struct iovec parts[] = {{bytes, 4}, {(char[]){""}, 0}, {(char[]){"-er"}, 3}};
-    ASSERT(buffer_room(&c) >= 7);
-    buffer_put(&c, parts, ARRAY_SIZE(parts));
-    memset(bytes, '#', 4); /* the caller's buffer is his own again */
-    ASSERT(add("body"));
-    EXPECT_INT("length", buffer_length(&c), 11);
-    EXPECT_TEXT("nothing asked of the kernel", fake_log(), "");
-    EXPECT(buffer_flush(&c, 0));
-    EXPECT_TEXT("one call", fake_log(), "send(5,head-erbody)");
-    EXPECT_INT("length", buffer_length(&c), 0);
-    cr_expect(c.buffer == NULL, "the buffer is given back");
+/* The program writes the next bytes of the stream: into the buffer, set aside, or behind what is buffered. */
+static void write_some(void) {
+    struct iovec parts[2] = {{stream + written, 1 + draw(200)}, {NULL, draw(3000)}};
+    parts[1].iov_base = stream + written + parts[0].iov_len;
+    size_t bytes = parts[0].iov_len + parts[1].iov_len;
+    bool fits = bytes <= buffer_room(&c);
+    if (draw(4) == 0)
+        ASSERT(buffer_add(&c, stream + written, bytes));
+    else if (fits && draw(2))
+        buffer_put(&c, parts, 2);
+    else
+        bytes = send_behind(parts, bytes), c.counts.bytes -= bytes;
+    c.counts.bytes += bytes;
+    written += bytes;
 }
 
-Test(buffer, all_or_nothing) {
-    static char big[4097];
-    memset(big, 'x', 4096);
-    cr_expect(add(big), "SMALL bytes fit");
-    cr_expect(!add("y"), "one more does not");
-    EXPECT_INT("length", buffer_length(&c), 4096);
-    buffer_free(&c);
-    EXPECT_INT("dropped", buffer_length(&c), 0);
-    EXPECT_TEXT("not sent", fake_log(), "");
+/* A handler may leave it for good; what follows asks the kernel how many bytes it has taken. */
+static void flush_some(void) {
+    may_leave = draw(2);
+    if (sigsetjmp(away, 1) == 0)
+        buffer_flush(&c, draw(2) ? MSG_MORE : 0);
+    may_leave = false;
+    buffer_resolve(&c);
 }
 
-Test(buffer, too_large_for_an_empty_buffer_leaves_none) {
-    static char big[5001];
-    memset(big, 'x', 5000);
-    EXPECT(!add(big));
-    EXPECT(c.buffer == NULL && buffer_length(&c) == 0);
-    cr_expect(add("abc"), "and it can be used");
+/* No byte is lost, sent twice, or sent before an earlier one. */
+Test(buffer, the_kernel_gets_the_stream, .timeout = 60) {
+    for (size_t i = 0; i < MOST; i++)
+        stream[i] = (char)draw(256);
+    static struct kernel_ops own;
+    own = *kernel;
+    own.send = takes_some;
+    kernel = &own;
+    for (int run = 0; run < RUNS; run++) {
+        memset(&c, 0, sizeof(c));
+        c.fd = 5;
+        written = taken = 0;
+        fake.tcp_info = (struct kernel_tcp_info){0};
+        for (int i = 0; i < CALLS && written < MOST - 4000; i++)
+            (draw(3) ? write_some : flush_some)();
+        while (buffer_length(&c))
+            buffer_flush(&c, 0);
+        cr_assert(taken == written && memcmp(stream, wire, taken) == 0 && !c.buffer && !c.pending_error,
+                  "run %d: %zu of %zu bytes", run, taken, written);
+    }
 }
 
-Test(buffer, flush_of_nothing_asks_nothing) {
-    EXPECT(buffer_flush(&c, 0));
-    EXPECT_TEXT("log", fake_log(), "");
-}
+/* ---- what ends a send ----------------------------------------------------------- */
 
 static const struct {
     const char *name;
     ssize_t answers[4];
-    bool flushed;
+    ssize_t result; /* of the four bytes behind three buffered ones */
     int kept;
-    const char *log, *wire, *left;
-} flushes[] = {
-    {"all at once", {0}, true, 0, "send(5,abcdef)", "abcdef", ""},
-    {"in two", {2, 0}, true, 0, "send(5,abcdef) send(5,cdef)", "abcdef", ""},
-    {"some, then no room", {2, -EAGAIN}, false, 0, "send(5,abcdef) send(5,cdef)", "ab", "cdef"},
-    {"no room", {-EAGAIN}, false, 0, "send(5,abcdef)", "", "abcdef"},
-    {"no memory passes", {-ENOBUFS}, false, 0, "send(5,abcdef)", "", "abcdef"},
-    {"no memory at all passes", {-ENOMEM}, false, 0, "send(5,abcdef)", "", "abcdef"},
-    {"a signal passes", {-EINTR}, false, 0, "send(5,abcdef)", "", "abcdef"},
-    {"a broken pipe is kept", {-EPIPE}, true, EPIPE, "send(5,abcdef)", "", ""},
-    {"a reset after some is kept",
-     {3, -ECONNRESET},
-     true,
-     ECONNRESET,
-     "send(5,abcdef) send(5,def)",
-     "abc",
-     ""},
-    {"no route is kept", {-EHOSTUNREACH}, true, EHOSTUNREACH, "send(5,abcdef)", "", ""},
+    size_t left;
+    const char *wire;
+} sends[] = {
+    {"in two", {1, 0}, 4, 0, 0, "abcWXYZ"},
+    {"none of the caller's", {3}, 0, 0, 0, "abc"},
+    {"no room", {-EAGAIN}, -EAGAIN, 0, 3, ""},
+    {"room for some", {1, -ENOBUFS}, -EAGAIN, 0, 2, "a"},
+    {"an error of the buffered is told later", {-EPIPE}, -EPIPE, EPIPE, 0, ""},
+    {"... after some of them", {2, -ECONNRESET}, -ECONNRESET, ECONNRESET, 0, "ab"},
+    {"the caller's fault is told at once", {-EFAULT, 0}, -EFAULT, 0, 0, "abc"},
 };
 
-Test(buffer, flush) {
-    EACH_ROW(row, flushes) {
+Test(buffer, errors) {
+    EACH_ROW(row, sends) {
+        struct iovec behind = {(char[]){"WXYZ"}, 4};
         set_up();
         memcpy(fake.sends, row->answers, sizeof(row->answers));
-        ASSERT(add("abcdef"));
-        errno = 4711;
-        EXPECT_INT(row->name, buffer_flush(&c, 0), row->flushed);
-        EXPECT_INT(row->name, errno, 4711);
+        ASSERT(unit_buffer(&c, "abc"));
+        EXPECT_INT(row->name, buffer_send(&c, 5, &behind, 1, 0), row->result);
         EXPECT_INT(row->name, c.pending_error, row->kept);
-        EXPECT_TEXT(row->name, fake_log(), row->log);
+        EXPECT_INT(row->name, buffer_length(&c), row->left);
         EXPECT_TEXT(row->name, fake.wire_buffer, row->wire);
-        struct iovec left = buffer_length(&c) ? buffer_front(&c) : (struct iovec){NULL, 0};
-        cr_expect(left.iov_len == strlen(row->left) &&
-                      (left.iov_len == 0 || memcmp(left.iov_base, row->left, left.iov_len) == 0),
-                  "%s: %zu bytes are left", row->name, left.iov_len);
     }
 }
 
 /* A shutdown that waits for the last byte; bytes that are dropped take it with them. */
 Test(buffer, shuts_when_sent) {
-    ASSERT(add("abcdef"));
+    ASSERT(unit_buffer(&c, "abcdef"));
     c.shut_when_sent = true;
     fake.sends[0] = 2, fake.sends[1] = -EAGAIN;
     EXPECT(!buffer_flush(&c, 0));
     EXPECT_TEXT("no room", fake_log(), "send(5,abcdef) send(5,cdef)");
     EXPECT(buffer_flush(&c, 0));
     EXPECT_TEXT("sent", fake_log(), "send(5,cdef) shut(5)");
-    ASSERT(add("abc") && buffer_flush(&c, 0));
-    EXPECT_TEXT("once only", fake_log(), "send(5,abc)");
-    ASSERT(add("abc"));
+    ASSERT(unit_buffer(&c, "abc"));
     c.shut_when_sent = true;
     buffer_free(&c);
-    ASSERT(add("abc") && buffer_flush(&c, 0));
-    EXPECT_TEXT("a connection that was dissolved meanwhile", fake_log(), "send(5,abc)");
+    ASSERT(unit_buffer(&c, "abc") && buffer_flush(&c, 0));
+    EXPECT_TEXT("dissolved meanwhile", fake_log(), "send(5,abc)");
 }
 
-Test(buffer, flush_passes_flags_on) {
-    add("head");
-    EXPECT(buffer_flush(&c, MSG_MORE));
-    EXPECT_TEXT("MSG_MORE", fake_log(), "more(5,head)");
-}
-
-/* A write behind buffered bytes: one sendmsg, its own bytes not copied. */
-static const struct {
-    const char *name;
-    ssize_t answers[4];
-    ssize_t result; /* of the caller's four bytes */
-    int kept;
-    size_t left;
-    const char *log, *wire;
-} sends[] = {
-    {"all at once", {0}, 4, 0, 0, "send(5,abcWXYZ)", "abcWXYZ"},
-    {"some of the caller's", {5}, 2, 0, 0, "send(5,abcWXYZ)", "abcWX"},
-    {"none of the caller's", {3}, 0, 0, 0, "send(5,abcWXYZ)", "abc"},
-    {"the buffered ones in two", {1, 0}, 4, 0, 0, "send(5,abcWXYZ) send(5,bcWXYZ)", "abcWXYZ"},
-    {"no room", {-EAGAIN}, -EAGAIN, 0, 3, "send(5,abcWXYZ)", ""},
-    {"room for some of the buffered",
-     {1, -EAGAIN},
-     -EAGAIN,
-     0,
-     2,
-     "send(5,abcWXYZ) send(5,bcWXYZ)",
-     "a"},
-    {"an error of the buffered is kept", {-EPIPE}, -EPIPE, EPIPE, 0, "send(5,abcWXYZ)", ""},
-};
-
-Test(buffer, send_with_more_behind) {
-    EACH_ROW(row, sends) {
+/* Where nobody can tell what the kernel has taken, no byte is sent twice. */
+Test(buffer, left_in_a_send_of_which_nothing_is_known) {
+    for (int foreign = 0; foreign < 2; foreign++) {
         set_up();
-        memcpy(fake.sends, row->answers, sizeof(row->answers));
-        ASSERT(add("abc"));
-        EXPECT_INT(row->name, send_with("WXYZ"), row->result);
-        EXPECT_INT(row->name, c.pending_error, row->kept);
-        EXPECT_INT(row->name, buffer_length(&c), row->left);
-        EXPECT_TEXT(row->name, fake_log(), row->log);
-        EXPECT_TEXT(row->name, fake.wire_buffer, row->wire);
-    }
-}
-
-/* The number is another socket's meanwhile: the buffered bytes are none of its, the caller's are. */
-Test(buffer, send_behind_bytes_of_another_socket) {
-    c.cookie = 77;
-    ASSERT(add("abc"));
-    c.buffer->began = 0;
-    fake.cookie = 99;
-    EXPECT_INT("the caller's", send_with("WXYZ"), 4);
-    EXPECT_TEXT("wire", fake.wire_buffer, "WXYZ");
-}
-
-/* With nothing buffered the error is the caller's own: told at once, not kept. */
-Test(buffer, error_of_the_callers_own_bytes) {
-    fake.sends[0] = -EPIPE;
-    EXPECT_INT("result", send_with("WXYZ"), -EPIPE);
-    EXPECT_INT("kept", c.pending_error, 0);
-}
-
-Test(buffer, order_over_a_full_buffer) {
-    fake.sends[0] = 2;
-    fake.sends[1] = -EAGAIN;
-    add("abcd");
-    EXPECT(!buffer_flush(&c, 0));
-    cr_expect(add("efgh"), "behind what waits");
-    EXPECT_INT("result", send_with("IJ"), 2);
-    EXPECT_TEXT("wire", fake.wire_buffer, "abcdefghIJ");
-}
-
-Test(buffer, as_many_parts_as_a_call_takes) {
-    static struct iovec parts[1024];
-    static char letter[] = {'z'};
-    for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-        parts[i] = (struct iovec){letter, 1};
-    add("abc");
-    ssize_t sent = buffer_send(&c, 5, parts, ARRAY_SIZE(parts), 0);
-    cr_expect(sent == 63, "64 parts, ours included: %zd", sent);
-    EXPECT_INT("buffered ones are gone", buffer_length(&c), 0);
-}
-
-/* A handler leaves at each step of a send: nothing is sent twice. */
-Test(buffer, left_between_the_send_and_the_removal) {
-    add("abcdef");
-    buffer_begins_to_send(c.buffer, 0, true);
-    fake.tcp_info.bytes_sent = 4;
-    c.buffer->head = 4; /* noted, but still in flight */
-    buffer_resolve(&c);
-    struct iovec front = buffer_front(&c);
-    EXPECT_INT("left", front.iov_len, 2);
-    EXPECT(memcmp(front.iov_base, "ef", 2) == 0);
-    c.buffer->head = 6; /* in flight no more, and not given back yet */
-    buffer_resolve(&c);
-    EXPECT(c.buffer != NULL);
-    buffer_is_left(&c);
-    EXPECT(c.buffer == NULL);
-}
-
-/* A signal handler left for good in the middle of our sendmsg.  The bytes that the
- * kernel took are counted. */
-static const struct {
-    const char *name;
-    uint8_t origin;
-    uint64_t total; /* bytes that the kernel has of this connection */
-    int error;
-    size_t left;
-} flights[] = {
-    {"nothing", ORIGIN_SOCKET, 100, 0, 6},
-    {"some", ORIGIN_SOCKET, 104, 0, 2},
-    {"all", ORIGIN_SOCKET, 106, 0, 0},
-    {"more than ours", ORIGIN_SOCKET, 200, 0, 0},
-    {"less than it had before", ORIGIN_SOCKET, 50, 0, 6},
-    {"unknown: never twice", ORIGIN_SOCKET, 100, -EINVAL, 0},
-    {"a foreign connection: never twice", ORIGIN_FOREIGN, 100, 0, 0},
-};
-
-static sigjmp_buf away;
-
-static ssize_t leave(int fd, const struct msghdr *message, int flags) {
-    (void)fd, (void)message, (void)flags;
-    siglongjmp(away, 1);
-}
-
-static void jump_out_of_the_send(void) {
-    struct kernel_ops jumping = *kernel;
-    jumping.send = leave;
-    kernel = &jumping;
-    if (sigsetjmp(away, 1) == 0)
-        buffer_flush(&c, 0);
-}
-
-Test(buffer, resolve_after_a_jump_out_of_the_send) {
-    EACH_ROW(row, flights) {
-        set_up();
-        c.origin = row->origin;
-        c.counts.bytes = 106; /* 100 before, six buffered */
-        ASSERT(add("abcdef"));
-        const struct kernel_ops *before = kernel;
-        jump_out_of_the_send();
-        kernel = before;
-        fake.tcp_info = (struct kernel_tcp_info){
-            .bytes_sent = row->total - 1, .bytes_queued = 1, .segments_out = 1};
-        fake.tcp_info_error = row->error;
+        c.origin = foreign ? ORIGIN_FOREIGN : ORIGIN_SOCKET;
+        c.counts.bytes = 106; /* 100 before */
+        fake.tcp_info.bytes_sent = 100;
+        fake.tcp_info_error = foreign ? 0 : -EINVAL;
+        ASSERT(unit_buffer(&c, "abcdef"));
+        buffer_begins_to_send(c.buffer, 100, false);
         buffer_resolve(&c);
-        EXPECT_INT(row->name, buffer_length(&c), row->left);
-        buffer_resolve(&c);
-        EXPECT_INT("only once", buffer_length(&c), row->left);
-        if (c.buffer)
-            buffer_free(&c);
+        EXPECT_INT("left", buffer_length(&c), 0);
     }
-}
-
-Test(buffer, nothing_to_resolve) {
-    buffer_resolve(&c);
-    add("abc");
-    buffer_resolve(&c);
-    EXPECT_INT("not in flight", buffer_length(&c), 3);
-    EXPECT_TEXT("log", fake_log(), "");
 }
 
 /* A thread keeps one spare buffer, the others go back to the pool: none is lost. */
 Test(buffer, buffers_are_used_again) {
     static struct conn many[64];
-    const void *seen[1000];
+    static const void *seen[1000];
     size_t distinct = 0;
     for (int round = 0; round < 10; round++) {
-        for (size_t i = 0; i < ARRAY_SIZE(many); i++) {
+        for (size_t i = 0, at; i < ARRAY_SIZE(many); i++) {
             ASSERT(unit_buffer(&many[i], "x"));
-            const void *buffer = many[i].buffer;
-            size_t at = 0;
-            while (at < distinct && seen[at] != buffer)
-                at++;
-            if (at == distinct)
-                seen[distinct++] = buffer;
+            for (at = 0; at < distinct && seen[at] != many[i].buffer; at++)
+                ;
+            seen[at] = many[i].buffer;
+            distinct += at == distinct;
         }
         for (size_t i = 0; i < ARRAY_SIZE(many); i++)
             buffer_free(&many[i]);
         buffer_thread_ends();
     }
     cr_expect(distinct <= 64 + 8, "%zu buffers for 64 connections", distinct);
-}
-
-Test(buffer, a_wider_one_begins_with_what_was_there) {
-    enum { MUCH = 1 << 16 };
-    static char much[MUCH + 1];
-    memset(much, 'm', MUCH);
-    ASSERT(add("abc") && buffer_add(&c, much, MUCH));
-    EXPECT_INT("all of it", buffer_length(&c), MUCH + 3);
-    EXPECT(memcmp(buffer_front(&c).iov_base, "abcmmm", 6) == 0);
-}
-
-/* A handler that ends the call would ask for bytes that are still ours. */
-Test(buffer, nothing_is_in_flight_after_a_send) {
-    fake.sends[0] = fake.sends[1] = -EAGAIN;
-    ASSERT(add("abc"));
-    EXPECT_INT("no room", send_with("def"), -EAGAIN);
-    EXPECT(c.buffer && !c.buffer->in_flight);
-    EXPECT(!buffer_flush(&c, 0));
-    EXPECT(c.buffer && !c.buffer->in_flight);
-}
-
-static ssize_t find_it_exact(int fd, const struct msghdr *message, int flags) {
-    (void)fd, (void)message, (void)flags;
-    EXPECT(c.buffer && c.buffer->in_flight && !c.buffer->exact);
-    return -EAGAIN;
-}
-
-/* After an abandoned blocking send the kernel is asked for its bytes.  A later send relies
- * on our own count. */
-Test(buffer, a_send_after_a_blocking_one_is_not_exact) {
-    struct kernel_ops ops = *kernel;
-    ops.send = find_it_exact;
-    kernel = &ops;
-    ASSERT(add("abc"));
-    c.buffer->exact = true;
-    EXPECT_INT("no room", send_with("def"), -EAGAIN);
-    c.buffer->exact = true;
-    EXPECT(!buffer_flush(&c, 0));
-}
-
-/* ---- where a send stands --------------------------------------------------- */
-
-static uint64_t before_seen;
-static bool in_flight_seen, exact_seen;
-
-static ssize_t looks_at_the_buffer(int fd, const struct msghdr *message, int flags) {
-    (void)fd, (void)flags;
-    before_seen = c.buffer->before;
-    in_flight_seen = c.buffer->in_flight;
-    exact_seen = c.buffer->exact;
-    ssize_t all = 0;
-    for (size_t i = 0; i < message->msg_iovlen; i++)
-        all += (ssize_t)message->msg_iov[i].iov_len;
-    return all;
-}
-
-static void with_looks(void) {
-    static struct kernel_ops own;
-    own = *kernel;
-    own.send = looks_at_the_buffer;
-    kernel = &own;
-}
-
-/* A handler that jumps out of the send asks how much was taken: from the bytes before it on. */
-Test(buffer, the_bytes_before_a_send) {
-    struct iovec more[] = {{(char[]){"12345"}, 5}, {(char[]){"678"}, 3}};
-    with_looks();
-    ASSERT(add("abc"));
-    c.counts.bytes = 103; /* with the waiting bytes */
-    c.buffer->exact = true;
-    EXPECT(buffer_flush(&c, 0));
-    EXPECT(in_flight_seen && !exact_seen);
-    EXPECT_INT("alone", before_seen, 100);
-    ASSERT(add("abc"));
-    c.counts.bytes = 111; /* with the bytes behind them, too */
-    c.buffer->exact = true;
-    EXPECT_INT("sent", buffer_send(&c, 5, more, 2, 0), 8);
-    EXPECT(in_flight_seen && !exact_seen);
-    EXPECT_INT("with more behind", before_seen, 100);
-}
-
-/* Bytes that move to a wider buffer are as old as they were: the number is checked before they leave. */
-Test(buffer, a_wider_one_is_as_old) {
-    c.cookie = 77;
-    clock_stopped = 1000;
-    EXPECT(buffer_add(&c, "xyz", 3));
-    EXPECT(buffer_flush(&c, 0));
-    EXPECT_TEXT("at once", fake_log(), "send(5,xyz)");
-    static char full[4097];
-    memset(full, 'f', 4096);
-    ASSERT(add(full));
-    clock_stopped = 2000;
-    EXPECT(buffer_add(&c, "xyz", 3));
-    EXPECT_INT("all", buffer_length(&c), 4099);
-    EXPECT_INT("since then", c.buffer->began, 1000);
-    fake.cookie = 78;
-    EXPECT(buffer_flush(&c, 0));
-    EXPECT_TEXT("another socket", fake_log(), "cookie(5)");
-    EXPECT_INT("dropped", buffer_length(&c), 0);
 }

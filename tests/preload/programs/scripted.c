@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A connection to this process itself, and a script of what is done on it, a word a step.  The other end is
+ * used by raw system calls alone, so what is counted is this end's.
+ *
+ *     w10     write ten bytes          r      the peer reads all, and its answer is read
+ *     f10     the same, as two parts of a writev       p10    ten bytes of the peer's are read
+ *     s60     60 ms pass, unseen       q1 q0  the peer acknowledges at once, or late
+ *     k1 k0   TCP_CORK                 n1 n0  TCP_NODELAY
+ *     c       it is closed, and another one connected
+ *     F       fork: the child alone goes on
+ */
+#include "client.h"
+
+static int peer;
+static long waiting; /* bytes that the peer has not read */
+
+static int connected(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    int listener = (int)raw3(SYS_socket, AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(raw3(SYS_bind, listener, &address, length) == 0 && raw2(SYS_listen, listener, 1) == 0);
+    CHECK(raw3(SYS_getsockname, listener, &address, &length) == 0);
+    CHECK(connect(fd, (struct sockaddr *)&address, length) == 0);
+    peer = (int)raw4(SYS_accept4, listener, 0, 0, 0);
+    CHECK(peer >= 0 && raw1(SYS_close, listener) == 0);
+    return fd;
+}
+
+static void set(int fd, int option, int value)
+{
+    if (fd == peer) CHECK(raw6(SYS_setsockopt, fd, IPPROTO_TCP, option, (long)&value, sizeof value, 0) == 0);
+    else CHECK(setsockopt(fd, IPPROTO_TCP, option, &value, sizeof value) == 0);
+}
+
+static void peer_reads(void)
+{
+    char bytes[4096];
+    while (waiting > 0) {
+        long n = raw3(SYS_read, peer, bytes, sizeof bytes);
+        CHECK(n > 0);
+        waiting -= n;
+    }
+}
+
+static void peer_sends(int fd, long n)
+{
+    char bytes[4096] = "";
+    CHECK(raw3(SYS_write, peer, bytes, n) == n && read(fd, bytes, sizeof bytes) == n);
+}
+
+static void step(int *fd, const char *word)
+{
+    char bytes[4096] = "";
+    long n = atol(word + 1);
+    struct iovec parts[] = {{bytes, (size_t)n / 2}, {bytes, (size_t)(n - n / 2)}};
+    struct timespec time = {.tv_nsec = n * 1000000};
+    switch (word[0]) {
+    case 'w': CHECK(write(*fd, bytes, (size_t)n) == n); waiting += n; break;
+    case 'f': CHECK(writev(*fd, parts, 2) == n); waiting += n; break;
+    case 'r': peer_reads(); peer_sends(*fd, 100); break;
+    case 'p': peer_sends(*fd, n); break;
+    case 's': raw2(SYS_nanosleep, &time, NULL); break;
+    case 'q': set(peer, TCP_QUICKACK, (int)n); break;
+    case 'k': set(*fd, TCP_CORK, (int)n); break;
+    case 'n': set(*fd, TCP_NODELAY, (int)n); break;
+    case 'c': close(*fd); raw1(SYS_close, peer); waiting = 0; *fd = connected(); break;
+    case 'F':
+        if (fork() == 0) break;
+        wait(NULL);
+        exit(0);
+    default: die(word);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int fd = connected();
+    for (int i = 1; i < argc; i++) step(&fd, argv[i]);
+    ADD_FACT("\"nodelay\": %d", raw_option(fd, IPPROTO_TCP, TCP_NODELAY));
+    close(fd);
+    return report();
+}

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""What is counted of scripts of writes, reads and pauses (programs/scripted.c)."""
+
+import pytest
+
+from harness import (CURING_MODES, MODES, WIDE, program, read_reports, report_pattern, run_client,
+                     stats_directory, stats_files_in, stats_in)
+
+TRIES = 5  # a busy machine takes 40 ms for nothing
+
+
+def counts(script, mode, folder, **variables):
+    """What the report and the statistics file both say, and the option of the last connection."""
+    with stats_directory() as directory:
+        done = run_client(program("scripted"), mode, *script.split(), UNSTALL_STATS=directory,
+                          UNSTALL_REPORT=report_pattern(folder), **WIDE, **variables)
+        report, = read_reports(folder)
+        stats_file = stats_in(directory)
+    totals = {name: stats_file.total(name)
+              for name, number in stats_file.rows[0].items() if isinstance(number, int)}
+    said = {name: number for name, number in report.items() if name in totals and name != "mode"}
+    assert {name: totals[name] for name in said} == said
+    return {**totals, **done.facts}
+
+
+def lines(number):
+    return " ".join(["w10"] * number) + " r "
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_message_is_counted(mode, tmp_path):
+    """Four exchanges make the connection known: then it is held or buffered where the mode holds."""
+    warm, n = "w10 w10 r " * 4, 4
+    found = counts(warm + "w10 f20 r w10 r", mode, tmp_path)
+    expected = {"writes": 2 * n + 3, "bytes": 20 * n + 40, "messages": n + 2, "bursts": n + 1, "turns": n + 2,
+                "reads": n + 2, "exchanges": n + 2, "answers": n + 1, "small_writes": 2 * n + 3,
+                "first_writes": 1, "connections": 1, "unseen_bytes": 0}
+    assert {name: found[name] for name in expected} == expected
+    assert (found["held_writes"] > 0) is (mode in ("cork", "auto"))
+    assert (found["buffered_writes"] > 0) is (mode == "coalesce")
+
+
+def test_bursts_are_counted_by_their_writes(tmp_path):
+    found = counts("".join(lines(number) for number in range(1, 10)), "nodelay", tmp_path)
+    assert [found[f"bursts_of_{name}"] for name in ("2", "3", "4_to_7", "8_or_more")] == [1, 1, 4, 2]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_input_in_pieces_is_one_answer(mode, tmp_path):
+    found = counts("w10 r s30 p10 s30 p10 w10 r", mode, tmp_path)
+    assert (found["exchanges"], found["answers"], found["reads"]) == (2, 1, 4)
+    assert found["answer_ns"] < 20_000_000, "since the last piece"
+
+
+# script, mode, a condition of what is found
+FOUND = {
+    "a message is cured once":
+        ("w10 w10 w10 r " * 4, CURING_MODES, lambda c: 1 <= c["stalls_cured"] <= 4),
+    "a second write after the acknowledgement has nothing to be cured of":
+        ("w10 s80 w10 r " * 4, CURING_MODES, lambda c: c["stalls_cured"] == 0),
+    "nor one behind the application's own option":
+        ("n1 " + "w10 w10 r " * 4, CURING_MODES, lambda c: c["stalls_cured"] + c["late_pushes"] == 0),
+    "a mode that cures nothing says so":
+        ("w10 w10 r " * 4, ("off", "observe"), lambda c: c["stalls_cured"] + c["late_pushes"] == 0),
+    "a message is looked at once":
+        ("w10 w10 w10 w10 r " * 6, ("observe",), lambda c: 1 <= c["suspects"] <= 6),
+    "a stall behind a write that was not held is found at the next message":
+        ("q1 w10 s5 q0 w10 w10 r " * 8, ("observe",), lambda c: c["stalls_proved"] >= 4),
+    "the end of a connection settles a stall":
+        ("w10 w10 r w10 w10 r w10 w10 s80 c " * 4, ("observe",), lambda c: c["stalls_proved"] >= 6),
+    "a connection without bytes is none":
+        ("c c w10 r", MODES, lambda c: c["connections"] == 1),
+    "a stream that the application corks keeps Nagle, if nothing answers":
+        ("k1 w10 k0 " * 9, ("auto",), lambda c: c["nodelay"] == 0),
+}
+
+
+@pytest.mark.parametrize("mode, name", [(mode, name) for name, (_, modes, _) in FOUND.items()
+                                        for mode in modes])
+def test_what_is_found(mode, name, tmp_path):
+    script, _, is_so = FOUND[name]
+    for number in range(TRIES):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        found = counts(script, mode, folder)
+        if is_so(found):
+            return
+    assert is_so(found), found
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_child_counts_its_own_alone(mode, tmp_path):
+    with stats_directory() as directory:
+        run_client(program("scripted"), mode, *"w10 w10 r c w10 r F w10 w10 w10 r w10 r".split(),
+                   UNSTALL_STATS=directory, UNSTALL_REPORT=report_pattern(tmp_path))
+        files = [[file.total(name) for name in ("connections", "writes", "bytes", "bursts", "exchanges")]
+                 for file in stats_files_in(directory)]
+    assert files == [[2, 3, 30, 1, 2], [1, 4, 40, 1, 2]]
+    names = ("connections", "writes", "bytes", "bursts")
+    assert sorted([report[name] for name in names] for report in read_reports(tmp_path)) == [
+        [1, 4, 40, 1], [2, 3, 30, 1]]
