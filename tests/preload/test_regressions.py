@@ -534,6 +534,18 @@ def test_a_descriptor_met_by_two_threads_at_once_is_one_connection(mode):
 
 
 @pytest.mark.parametrize("mode", ALL)
+def test_a_write_blocked_at_the_close_tells_the_next_connection_nothing(mode):
+    """The next one had its number and its place: an error that was not its own ended its cure."""
+    def segments():
+        with AnsweringPeer() as peer:
+            done = run_client(program("was_closed_under_write"), mode, *peer.target, 15)
+        assert done.facts["failed"] == errno.ECONNRESET
+        return done.facts["segments"] - done.facts["sent_again"]
+
+    assert least(segments, 13) == (12 if mode in ("auto", "cork", "coalesce") else 24)
+
+
+@pytest.mark.parametrize("mode", ALL)
 def test_a_reply_after_shutdown_does_not_let_a_write_succeed(mode):
     """In coalesce it revived the connection: the next small write was buffered instead of refused."""
     with AnsweringPeer() as peer:

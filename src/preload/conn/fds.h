@@ -59,15 +59,6 @@ static inline struct conn *fds_lock(int fd) {
     }
 }
 
-/* Locks c, if fd still leads there; during a call fd may have become another socket.  False: not locked, or
- * the lock cannot be had. */
-static inline bool conn_relock_same(struct conn *c, int fd) {
-    struct conn *now = fds_lock(fd);
-    if (now && now != c)
-        conn_unlock(now);
-    return now == c;
-}
-
 /* Set a word.  False: no memory for the table's page (nothing changed). */
 bool fds_set(int fd, uintptr_t word);
 

@@ -222,11 +222,12 @@ struct conn *shim_tally(struct conn *c, int fd) {
 
 /* The kernel took fewer bytes than were counted, or none.  `*held`: bytes were held before this write, and
  * still are; NULL: it changed nothing about that. */
-static void undo(struct conn *c, int fd, const struct policy_action *action, size_t bytes, ssize_t sent,
+static void undo(struct call call, const struct policy_action *action, size_t bytes, ssize_t sent,
                  const bool *held) {
+    struct conn *c = call.conn;
     int saved = errno;
-    bool locked = conn_relock_same(c, fd);
-    if (locked || fds_word(fd) == (uintptr_t)c)
+    bool locked = call_lock(call);
+    if (locked || !call_seems_stale(call))
         conn_count_sent(c, bytes, sent);
     if (!locked)
         return;
@@ -241,6 +242,8 @@ static void undo(struct conn *c, int fd, const struct policy_action *action, siz
         n->held_writes -= action->how == WRITE_MORE;
         if (UNLIKELY(c->evidence != NULL))
             tally_unsent(c, action);
+        if (c->refs == 0)
+            held = NULL; /* closed meanwhile: it has been pushed for the last time */
         bool again = held && *held && !c->held; /* a push came before this write failed */
         if (held)
             STORE(&c->held, *held);
@@ -265,17 +268,20 @@ static void note_established(struct call call) {
 
 /* A push came between the decision to hold and the send: from another thread, or from the window while this
  * thread had no CPU.  The bytes came after the push, so the kernel holds them all the same. */
-static void hold_after_push(struct conn *c, int fd) {
+static void hold_after_push(struct call call) {
+    struct conn *c = call.conn;
     int saved = errno;
-    if (!conn_relock_same(c, fd)) {
-        if (fds_word(fd) == (uintptr_t)c)
+    if (!call_lock(call)) {
+        if (!call_seems_stale(call))
             reentry_set_aside(c, ASIDE_PUSH, 0);
         return;
     }
-    STORE(&c->held, true);
-    hold_resume_turn(c);
-    if (!window_watch(c))
-        hold_push(c, PUSH_PROCESS);
+    if (c->refs > 0) { /* else its close sends the bytes */
+        STORE(&c->held, true);
+        hold_resume_turn(c);
+        if (!window_watch(c))
+            hold_push(c, PUSH_PROCESS);
+    }
     conn_unlock(c);
     errno = saved;
 }
@@ -296,27 +302,24 @@ static void note_not_sent(struct call call, int error) {
 
 /* The kernel took only a part of the write, or none.  If the descriptor is no socket, the application has
  * closed it and the kernel has used its number again, unseen by us: the call is made once more, unchanged. */
-COLD ssize_t fell_short(struct conn *c, struct write_args w, const struct write_request *other,
+COLD ssize_t fell_short(struct call call, struct write_args w, const struct write_request *other,
                         const struct policy_action *action, ssize_t sent, bool was_held) {
     if (sent < 0 && errno == ENOTSOCK) {
         fds_forget(w.fd);
         return forward(&w, other);
     }
-    undo(c, w.fd, action, w.bytes, sent, &was_held);
+    undo(call, action, w.bytes, sent, &was_held);
     return sent;
 }
 
 /* The same of a write in mode off, which was counted before. */
-COLD ssize_t fell_short_in_off(struct call call, int fd, size_t bytes, ssize_t sent) {
-    struct conn *c = call.conn;
-    if (call_seems_stale(call)) /* closed meanwhile: another connection may have its place */
-        return sent;
-    const struct policy *p = &c->policy;
+COLD ssize_t fell_short_in_off(struct call call, size_t bytes, ssize_t sent) {
+    const struct policy *p = &call.conn->policy;
     bool small = is_small_write(p, config()->small, bytes);
     const struct policy_action was = {.small_write = small,
                                       .burst = small && LOAD(&p->small_writes) == 2,
                                       .new_message = LOAD(&p->message_bytes) == bytes};
-    undo(c, fd, &was, bytes, sent, NULL);
+    undo(call, &was, bytes, sent, NULL);
     return sent;
 }
 
@@ -327,7 +330,7 @@ ssize_t shim_one_in_off(int fd, const void *buffer, size_t bytes, int flags, enu
     const struct call call = {.conn = c, .generation = LOAD_ACQUIRE(&c->generation)};
     count_in_off(c, config()->small, bytes);
     ssize_t sent = forward(&(struct write_args){fd, flags, buffer, bytes, form, 0}, NULL);
-    return LIKELY(sent == (ssize_t)bytes) ? sent : fell_short_in_off(call, fd, bytes, sent);
+    return LIKELY(sent == (ssize_t)bytes) ? sent : fell_short_in_off(call, bytes, sent);
 }
 
 /* Mode off, any other write: a caller's vector is not followed before the call, so it is counted after it. */
@@ -368,12 +371,13 @@ INLINE bool note_hold(struct conn *c) {
 INLINE ssize_t send_held(struct conn *c, const struct write_args *w, const struct write_request *other,
                          const struct parts *p, const struct policy_action *action) {
     bool was_held = note_hold(c);
+    const struct call call = call_of(c);
     conn_unlock(c);
     ssize_t sent = forward_more(w, other, p);
     if (UNLIKELY(sent != (ssize_t)w->bytes))
-        sent = fell_short(c, *w, other, action, sent, was_held);
+        sent = fell_short(call, *w, other, action, sent, was_held);
     if (sent > 0 && UNLIKELY(!LOAD(&c->held)))
-        hold_after_push(c, w->fd);
+        hold_after_push(call);
     return sent;
 }
 
@@ -392,8 +396,8 @@ INLINE ssize_t send_now(struct conn *c, const struct write_args *w, const struct
     if (UNLIKELY(was_held))
         self.releasing = NULL;
     if (UNLIKELY(sent != (ssize_t)w->bytes))
-        sent = fell_short(c, *w, other, action, sent, was_held);
-    if (UNLIKELY(!established) && sent > 0 && fds_word(w->fd) == (uintptr_t)c)
+        sent = fell_short(call, *w, other, action, sent, was_held);
+    if (UNLIKELY(!established) && sent > 0)
         note_established(call);
     return sent;
 }
