@@ -329,8 +329,9 @@ static int run(int argc, char **argv) {
         return complain("give one target: a PID, --cgroup, --unit, --container, --port or --all");
     struct attach_target target;
     char error[ATTACH_ERROR];
-    if (r.wish.pid && kill(r.wish.pid, 0) != 0 && errno == ESRCH && attach_find(&r.wish, &target, error) != 0)
-        return complain("%s", error); /* before a BPF file system is mounted for it */
+    bool there = r.wish.pid && (kill(r.wish.pid, 0) == 0 || errno != ESRCH);
+    if (!there && attach_find(&r.wish, &target, error) != 0) /* before a BPF file system is mounted for it */
+        return complain("%s", error);
     const char *why = attach_obstacle();
     if (why && r.words.given)
         return complain("%s", why);

@@ -5,7 +5,7 @@
  * A handler may jump out of that sendmsg, and a thread may be cancelled in it: then nobody knows how many
  * bytes the kernel has taken.  So a send first notes what the kernel had taken before (`before`, exact by
  * TCP_INFO where that is to be had) and sets `in_flight`; buffer_resolve() compares and drops what has
- * left.  A blocking send without the lock (shim_drain in behind.c) is noted the same way, and is over by
+ * left.  A blocking send without the lock (drain() in coalesce.c) is noted the same way, and is over by
  * buffer_drained().
  */
 #include "coalesce_buffer.h"

@@ -9,7 +9,7 @@
  * What then becomes of the call is one protocol (reentry.h).
  *
  * These calls wait without a bound, because bare they would, too: a blocking write behind another thread's
- * blocking write of buffered bytes (shim_drain()), and any call for room in the kernel.
+ * blocking write of buffered bytes (drain() in coalesce.c), and any call for room in the kernel.
  *
  * A system call under a lock makes it more likely that a thread is stopped there.  These are made under one:
  *   - the send of buffered bytes: its order with other threads' writes is the lock's;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The calls that write.  They forward only: the road is write.c, of sendfile, splice and
- * sendmmsg behind.c (docs/design.md, "The road of a write").
+ * The calls that write.  They forward only: the road is write.c (docs/design.md, "The road of a write").
  *
  * A write to what is known to be no TCP stream, in a thread without an open turn, needs nothing.  It goes to
  * the next definition by a jump, if that is known: a look-up would need a frame.

@@ -74,8 +74,6 @@ struct parts {
 void shim_parts_of(const struct write_request *out, struct parts *p);
 /* Makes the call as the application made it. */
 ssize_t shim_forward(const struct write_request *out);
-/* Sends the buffered bytes and then this write, in one sendmsg.  Lock held; released. */
-ssize_t shim_send_after_buffered(struct conn *c, const struct write_request *o, const struct parts *p);
 
 /* A call under way that may block: its connection, and the generation of the connection's slot
  * when the call began.  It is passed by value on the caller's stack, because a signal handler
@@ -264,7 +262,7 @@ void rings_made(struct conn *c);
 bool rings_are_suspected(const struct conn *c);
 void rings_look(void);
 
-/* ---- between write.c and behind.c: the forms of a write --------------------
+/* ---- between write.c, coalesce.c and aside.c: the forms of a write ------
  *
  * From here on the caller holds the connection's lock unless a comment says otherwise. */
 
@@ -280,8 +278,10 @@ bool shim_special(const struct write_request *o);
 /* Counts a write of `bytes`, in any mode, also in the statistics. */
 void shim_account(struct conn *c, const struct policy_action *action, size_t bytes);
 
-/* ---- behind buffered bytes (behind.c) ---------------------------------- */
+/* ---- errors of our own sends (aside.c) ---------------------------------- */
 
+/* Fails a write as the kernel would: EPIPE raises SIGPIPE, too.  No lock held. */
+ssize_t shim_fail(int error, int flags);
 /* The application gets the pending error at this write.  Lock held; released.  Returns -1. */
 ssize_t shim_tell_error(struct conn *c, int flags);
 bool shim_non_blocking(const struct write_request *o);
@@ -303,7 +303,7 @@ static inline void shim_tally_outside(void) {
  * lock for a moment.  Returns the connection, locked, or NULL. */
 struct conn *shim_tally(struct conn *c, int fd);
 
-/* ---- the lock cannot be had (behind.c, reentry.h) ------------------------- */
+/* ---- the lock cannot be had (aside.c, reentry.h) -------------------------- */
 
 ssize_t reentry_write(const struct write_request *o);
 

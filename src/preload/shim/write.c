@@ -13,29 +13,28 @@
  *
  * shim_write_fast() is all of it for one buffer by libc's own name on a connection that needs no preparation.
  * Whatever is unusual goes on in shim_write(), before step 3, or in write_prepared(), after it: all three act
- * by act(), but for one more write behind the buffered ones of its turn (buffers_on).  Four kinds of write
- * leave the road, each with its reason:
+ * by act(), but for one more write behind the buffered ones of its turn (coalesce_goes_on).  Four kinds of
+ * write leave the road, each with its reason:
  *
  *   - send_then_account(): nothing is to be done before the call, or the caller's vector may not be looked
- *     at.  The kernel checks the pointers first, and the size is known only after the call;
- *   - shim_send_after_buffered() in behind.c: coalesce has bytes of this connection in its buffer;
- *   - reentry_write() in behind.c: the lock cannot be had (reentry.h), or this call may not use our state;
+ *     at.  The kernel checks the pointers first, and the size is known only after the call.  So it is of
+ *     sendfile, splice and sendmmsg (shim_bulk_begins(), shim_bulk_ended()), which are never held or buffered;
+ *   - coalesce_send_with() in coalesce.c: coalesce has bytes of this connection in its buffer;
+ *   - reentry_write() in aside.c: the lock cannot be had (reentry.h), or this call may not use our state;
  *   - write_connects(): MSG_FASTOPEN, a write that is a connect, too.
  *
  * errno is always as the call without us would have set it.
  */
-#include "shim.h"
+#include "coalesce.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sys/syscall.h>
 
-#include "coalesce_buffer.h"
 #include "evidence.h"
 #include "fds.h"
 #include "kernel.h"
-#include "readable.h"
 #include "real.h"
 #include "reentry.h"
 #include "stats_file.h"
@@ -419,14 +418,6 @@ COLD ssize_t prepare_and_send(struct conn *c, struct write_args w, const struct 
     return sent;
 }
 
-INLINE void put_into_buffer(struct conn *c, const struct iovec *iov, size_t parts) {
-    bool first = !c->buffer;
-    buffer_put(c, iov, parts);
-    if (first && UNLIKELY(!window_watch(c)))
-        hold_push(c, PUSH_PROCESS);
-    c->counts.buffered_writes++;
-}
-
 /* Counts a write that policy has decided about, and sends, holds or buffers it.  `p`: the parts of `other`.
  * Lock held; released before the send. */
 INLINE ssize_t act(struct conn *c, const struct write_args *w, const struct write_request *other,
@@ -438,13 +429,13 @@ INLINE ssize_t act(struct conn *c, const struct write_args *w, const struct writ
         keep_evidence(c, *w, action);
     if (action->how == WRITE_COALESCE) {
         const struct iovec one = {(void *)(uintptr_t)w->buffer, w->bytes};
-        put_into_buffer(c, other ? p->iov : &one, other ? p->count : 1);
+        coalesce_put(c, other ? p->iov : &one, other ? p->count : 1);
         conn_unlock(c);
         return (ssize_t)w->bytes;
     }
     if (other && buffer_length(c)) {
         prepare(c, w->fd, action);
-        return shim_send_after_buffered(c, other, p);
+        return coalesce_send_with(c, other, p);
     }
     if (action->how == WRITE_MORE)
         return send_held(c, w, other, p, action);
@@ -454,49 +445,6 @@ INLINE ssize_t act(struct conn *c, const struct write_args *w, const struct writ
 }
 
 /* ---- the preparation; lock held --------------------------------------------------- */
-
-/* Before the first write enters a buffer: checks that the descriptor still belongs to this
- * connection.  False: it belongs to another one.  The action is then undone, the descriptor
- * forgotten and the lock released. */
-static bool fd_still_leads_to(struct conn *c, int fd, const struct policy_action *action,
-                             size_t bytes) {
-    if (buffer_length(c))
-        return true;
-    bool gone = LOAD(&c->aside) && fds_word(fd) != (uintptr_t)c; /* a handler has closed it */
-    if (c->fd != fd && !gone) { /* the buffered bytes leave by the descriptor that was checked */
-        c->other_fd = c->fd;
-        c->fd = fd;
-    }
-    uint64_t cookie;
-    if (!c->cookie && !gone) {
-        if (kernel->cookie(fd, &cookie) == 0)
-            cookies_note(c, cookie);
-    } else if (UNLIKELY(gone || !buffer_is_at(c, fd))) {
-        policy_unsent(&c->policy, action, bytes);
-        STORE(&c->turn_owner, NULL);
-        self.turn = NULL;
-        conn_unlock(c);
-        fds_forget(fd);
-        return false;
-    }
-    return true;
-}
-
-/* A buffered write has reported success, so the kernel must take its bytes later.  At most
- * a quarter of the send buffer is buffered for a message, and none while the send buffer
- * may be full. */
-static void look_for_room(struct conn *c, int fd) {
-    struct policy *p = &c->policy;
-    int room = 0;
-    if (!p->buffer_limit) {
-        if (kernel->get_option(fd, SOL_SOCKET, SO_SNDBUF, &room) != 0)
-            room = 0;
-        p->buffer_limit = (uint16_t)(room / 4 < BUFFER_MOST ? room / 4 + 1 : BUFFER_MOST);
-        p->sndbuf_maybe_full = c->counts.bytes > 0 || c->origin == ORIGIN_FOREIGN;
-    }
-    if (p->sndbuf_maybe_full && p->message_bytes == 0)
-        p->sndbuf_maybe_full = kernel->writable(fd, 0) <= 0;
-}
 
 /* This write may be the first one held: decides whether the window's thread starts.  The lock is released
  * meanwhile.  Returns the connection, locked; NULL: it is closed. */
@@ -519,7 +467,7 @@ static struct conn *learn_facts_relocked(struct conn *c, int fd, const struct po
     struct policy_limits limits = decide_limits();
     if (policy_buffers(&c->policy) && UNLIKELY(!policy_knows_sndbuf(&c->policy)) &&
         policy_may_hold_write(&c->policy, &limits, w))
-        look_for_room(c, fd);
+        coalesce_learn_room(c, fd);
     return LIKELY(!window_undecided(window_state(), &c->policy)) ? c : relock_after_window_decides(c, fd, w);
 }
 
@@ -535,7 +483,7 @@ static bool parts_to_judge(const struct conn *c, const struct write_request *o, 
 /* An empty write sends and pushes nothing.  The kernel reports the error of an unreadable one. */
 static ssize_t pass_on(struct conn *c, const struct write_request *o, const struct parts *p) {
     if (!p->valid && buffer_length(c))
-        return shim_send_after_buffered(c, o, p);
+        return coalesce_send_with(c, o, p);
     conn_unlock(c);
     return shim_forward(o);
 }
@@ -609,6 +557,79 @@ static ssize_t send_then_account(struct conn *c, const struct write_request *o) 
     return sent;
 }
 
+/* The connection's lock cannot be had. */
+static enum bulk begins_aside(int fd, struct call *call) {
+    *call = call_on(fd);
+    return call->conn && reentry_may_stand_behind(call->conn) ? BULK_ASIDE : BULK_GOES;
+}
+
+enum bulk shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
+    *call = (struct call){0};
+    if (!gate_enter())
+        return BULK_GOES;
+    struct conn *turn = LOAD(&self.turn);
+    if (turn && fds_conn(fds_word(fd)) != turn)
+        shim_other_write(fd);
+    struct conn *c = conn_lock_fd(fd);
+    if (c && UNLIKELY(c->evidence != NULL))
+        c = shim_tally(c, fd);
+    if (!c)
+        return begins_aside(fd, call);
+    struct write_request o = {.fd = fd, .flags = flags, .raw = raw};
+    if (buffer_length(c) && c->policy.mptcp)
+        hold_push(c, PUSH_WRITE); /* MPTCP: MSG_MORE joins nothing */
+    hold_join_turn(c);
+    enum bulk goes = buffer_length(c) ? coalesce_send_header(c, &o) : BULK_GOES;
+    if (goes != BULK_GOES)
+        return goes == BULK_ASIDE ? begins_aside(fd, call) : goes;
+    if (UNLIKELY(c->pending_error)) {
+        shim_tell_error(c, flags);
+        return BULK_FAILS;
+    }
+    evidence_writes(c);
+    *call = call_of(c);
+    conn_unlock(c);
+    return BULK_GOES;
+}
+
+/* Policy decides by the bytes moved, not by the bytes requested: callers of sendfile(2) and
+ * splice(2) often pass a large length.  So the late push comes after the call, and pushes the
+ * bytes that Nagle has kept back. */
+void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, bool more,
+                     uintptr_t caller) {
+    struct conn *c = call.conn;
+    if (!c || moved == 0)
+        return;
+    int saved = errno;
+    if (UNLIKELY(!conn_lock(c))) {
+        if (moved > 0 && !call_seems_stale(call))
+            conn_count_bytes(c, (uint64_t)moved);
+        errno = saved;
+        return;
+    }
+    bool stale = call_is_stale(call);
+    if (moved < 0 || stale) {
+        if (!stale)
+            policy_met(&c->policy, saved);
+        conn_unlock(c);
+        errno = saved;
+        return;
+    }
+    policy_established(&c->policy);
+    STORE(&c->held, c->held && more); /* bytes sent with MSG_MORE wait, and ours before them */
+    struct policy_limits limits = decide_limits();
+    struct policy_write w = {(size_t)moved / pieces, more, true};
+    struct evidence_write made = {fd, (uint64_t)moved / pieces, caller};
+    for (unsigned i = 0; i < pieces; i++) {
+        struct policy_action action = decide_write(c, &limits, &w);
+        shim_account(c, &action, i ? 0 : (size_t)moved);
+        evidence_wrote(c, &action, &made);
+        decide_apply(c, &action, fd);
+    }
+    conn_unlock(c);
+    errno = saved;
+}
+
 /* ---- a write that needs preparation, or is none of the usual ones ------------------- */
 
 /* Lock held; released.  `joined`: the write has joined its turn already. */
@@ -630,7 +651,7 @@ static ssize_t decide_and_act(struct conn *c, const struct write_request *o, boo
     struct policy_limits limits = decide_limits_of_write(c);
     limits.may_hold = limits.may_hold && window_state() != WINDOW_NONE; /* asked before */
     struct policy_action action = decide_write(c, &limits, &w);
-    if (action.how == WRITE_COALESCE && UNLIKELY(!fd_still_leads_to(c, o->fd, &action, p.bytes)))
+    if (action.how == WRITE_COALESCE && UNLIKELY(!coalesce_begins(c, o->fd, &action, p.bytes)))
         return shim_write(o);
     return act(c, &(struct write_args){o->fd, o->flags, NULL, p.bytes, o->form, o->caller}, o, &p, &action);
 }
@@ -707,38 +728,6 @@ COLD bool tally_begins(struct conn *c) {
     return true;
 }
 
-/* The check of data and heap comes first: most written bytes lie there. */
-INLINE bool buffer_is_there(const void *buffer, size_t bytes) {
-    return lies_in_data(buffer, bytes) || readable(buffer, bytes);
-}
-
-/* Buffers one more small write behind the buffered ones of the same turn. */
-INLINE bool buffers_on(struct conn *c, const struct write_args *w, struct policy_limits *limits) {
-    if (c->turn_owner != &self || self.turn != c || !policy_buffers(&c->policy) ||
-        !buffer_is_there(w->buffer, w->bytes))
-        return false;
-    decide_add_room(limits, c);
-    uint16_t small_before = c->policy.small_writes;
-    if (!policy_buffers_on(&c->policy, limits, w->bytes))
-        return false;
-    buffer_copy(c->buffer, w->buffer, w->bytes);
-    c->counts.writes++;
-    conn_count_bytes(c, w->bytes);
-    c->counts.buffered_writes++;
-    c->counts.bursts += small_before == 1 && c->policy.small_writes == 2;
-    return true;
-}
-
-/* True: the fast path may decide about a first write.  For one that may be buffered the room in the kernel is
- * known, it is readable memory, and its descriptor still belongs to this connection. */
-INLINE bool may_begin(const struct conn *c, const struct write_args *w, struct policy_limits *limits) {
-    if (!policy_may_hold_write(&c->policy, limits, &(struct policy_write){.bytes = w->bytes}))
-        return true;
-    decide_add_room(limits, c);
-    return c->cookie && c->fd == w->fd && policy_knows_sndbuf(&c->policy) &&
-           buffer_is_there(w->buffer, w->bytes) && buffer_is_at(c, w->fd);
-}
-
 ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
                         uintptr_t caller) {
     const struct write_args w = {fd, flags, buffer, bytes, form, caller};
@@ -766,13 +755,13 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
     }
     struct policy_limits limits = decide_limits_now(now, window);
     if (c->buffer) {
-        if (UNLIKELY(c->fd != fd) || !buffers_on(c, &w, &limits))
+        if (UNLIKELY(c->fd != fd) || !coalesce_goes_on(c, buffer, bytes, &limits))
             return go_on_prepared(c, w, false);
         conn_unlock(c);
         return (ssize_t)bytes;
     }
     hold_join_turn(c);
-    if (policy_buffers(&c->policy) && UNLIKELY(!may_begin(c, &w, &limits)))
+    if (policy_buffers(&c->policy) && UNLIKELY(!coalesce_is_prepared(c, fd, buffer, bytes, &limits)))
         return go_on_prepared(c, w, true);
     struct policy_action action = {.how = WRITE_PLAIN};
     policy_decide(&c->policy, &limits, &(struct policy_write){.bytes = bytes}, &action);
