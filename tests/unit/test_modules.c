@@ -72,12 +72,12 @@ static const struct {
     const char *line;
     bool good;
 } odd[] = {
-    {"1000-1001 r-xp 0 0:0 0", true},     {"1000-1000 r-xp 0 0:0 0", false}, {"-1000 r-xp 0 0:0 0", false},
-    {"1000- r-xp 0 0:0 0", false},        {"1000-2000 r-xp  0:0 0", false},  {"1000 2000 r-xp 0 0:0 0",
-     false},
-    {"1000-2000-r-xp 0 0:0 0", false},    {"1000-2000 r-xp 0-0:0 0", false},
-    {"100G-2000 r-xp 0 0:0 0", false},
-    {"1000-200A r-xp 0 0:0 0", false},    {"9-a r-xp 0 0:0 0", true},        {"f-10 r-xp f 0:0 0", true},
+    {"1000-1001 r-xp 0 0:0 0", true}, {"1000-1000 r-xp 0 0:0 0", false},
+    {"-1000 r-xp 0 0:0 0", false}, {"1000- r-xp 0 0:0 0", false},
+    {"1000-2000 r-xp  0:0 0", false}, {"1000 2000 r-xp 0 0:0 0", false},
+    {"1000-2000-r-xp 0 0:0 0", false}, {"1000-2000 r-xp 0-0:0 0", false},
+    {"100G-2000 r-xp 0 0:0 0", false}, {"1000-200A r-xp 0 0:0 0", false},
+    {"9-a r-xp 0 0:0 0", true}, {"f-10 r-xp f 0:0 0", true},
 };
 
 Test(modules, odd_lines) {
@@ -121,33 +121,6 @@ static char *mapped(char *path, size_t bytes) {
     return at;
 }
 
-Test(modules, code_with_a_file, .init = set_up) {
-    static uint8_t head[STATS_HEAD];
-    char path[] = "/tmp/unit-modules-XXXXXX";
-    char *at = mapped(path, 8192);
-    unlink(path);
-    int before = open("/", O_RDONLY);
-    close(before);
-    modules_note(file);
-    int after = open("/", O_RDONLY);
-    EXPECT_INT("no descriptor is left", after, before);
-    close(after);
-    const struct stats_module *m = module_at(at + 4096);
-    ASSERT(m);
-    EXPECT_INT("start", m->start, (uintptr_t)at + 4096);
-    EXPECT_INT("end", m->end, (uintptr_t)at + 8192);
-    EXPECT_INT("offset", m->offset, 4096);
-    char deleted[sizeof(path) + 16];
-    snprintf(deleted, sizeof(deleted), "%s (deleted)", path);
-    EXPECT_TEXT("path", m->path, deleted);
-    memcpy(head, at, sizeof(head));
-    EXPECT_INT("its beginning", m->head, stats_hash(0, head, sizeof(head)));
-    EXPECT(!module_at(at)); /* no code */
-    EXPECT(module_at((const void *)(uintptr_t)modules_note));
-    char here = 0;
-    EXPECT(!module_at(&here) && !module_at(file));
-}
-
 /* A known module is not noted twice; a new one is noted. */
 Test(modules, noted_twice, .init = set_up) {
     modules_note(file);
@@ -167,14 +140,6 @@ Test(modules, noted_twice, .init = set_up) {
     const struct stats_module last = file->module[STATS_MODULES - 1];
     modules_note(file);
     EXPECT(memcmp(&last, &file->module[STATS_MODULES - 1], sizeof(last)) == 0);
-}
-
-/* Code of a JIT has no file: the reader knows it by that. */
-Test(modules, code_without_a_file, .init = set_up) {
-    char *at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    ASSERT(at != MAP_FAILED);
-    modules_note(file);
-    EXPECT(!module_at(at));
 }
 
 /* A long path keeps its end. */

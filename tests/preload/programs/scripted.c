@@ -8,21 +8,25 @@
  *     s60     60 ms pass, unseen       q1 q0  the peer acknowledges at once, or late
  *     k1 k0   TCP_CORK                 n1 n0  TCP_NODELAY
  *     c       it is closed, and another one connected
- *     F       fork: the child alone goes on
+ *     U       the same by calls that no library sees, and 50 bytes, too
+ *     o3      write ten bytes, from place 3 of the program
+ *     F       fork: the child alone goes on         x E    another program runs, or replaces this one
  */
 #include "client.h"
 
 static int peer;
 static long waiting; /* bytes that the peer has not read */
 
-static int connected(void)
+static int connected(bool seen)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
-    int listener = (int)raw3(SYS_socket, AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+    int listener = (int)raw3(SYS_socket, AF_INET, SOCK_STREAM, 0), fd;
+    fd = seen ? socket(AF_INET, SOCK_STREAM, 0) : (int)raw3(SYS_socket, AF_INET, SOCK_STREAM, 0);
     CHECK(raw3(SYS_bind, listener, &address, length) == 0 && raw2(SYS_listen, listener, 1) == 0);
     CHECK(raw3(SYS_getsockname, listener, &address, &length) == 0);
-    CHECK(connect(fd, (struct sockaddr *)&address, length) == 0);
+    CHECK((seen ? connect(fd, (struct sockaddr *)&address, length)
+                : raw3(SYS_connect, fd, &address, length)) == 0);
     peer = (int)raw4(SYS_accept4, listener, 0, 0, 0);
     CHECK(peer >= 0 && raw1(SYS_close, listener) == 0);
     return fd;
@@ -50,6 +54,15 @@ static void peer_sends(int fd, long n)
     CHECK(raw3(SYS_write, peer, bytes, n) == n && read(fd, bytes, sizeof bytes) == n);
 }
 
+#define PLACE(number)                                                                              \
+    static void place##number(int fd)                                                              \
+    {                                                                                              \
+        CHECK(write(fd, "of a place", 10) == 10);                                                  \
+    }
+PLACE(0) PLACE(1) PLACE(2) PLACE(3) PLACE(4) PLACE(5) PLACE(6) PLACE(7) PLACE(8) PLACE(9) PLACE(10)
+static void (*const places[])(int) = {place0, place1, place2, place3, place4, place5,
+                                      place6, place7, place8, place9, place10};
+
 static void step(int *fd, const char *word)
 {
     char bytes[4096] = "";
@@ -65,7 +78,15 @@ static void step(int *fd, const char *word)
     case 'q': set(peer, TCP_QUICKACK, (int)n); break;
     case 'k': set(*fd, TCP_CORK, (int)n); break;
     case 'n': set(*fd, TCP_NODELAY, (int)n); break;
-    case 'c': close(*fd); raw1(SYS_close, peer); waiting = 0; *fd = connected(); break;
+    case 'c': close(*fd); raw1(SYS_close, peer); waiting = 0; *fd = connected(true); break;
+    case 'U':
+        *fd = connected(false);
+        CHECK(raw3(SYS_write, *fd, bytes, 50) == 50);
+        waiting = 50;
+        break;
+    case 'o': places[n](*fd); waiting += 10; break;
+    case 'x': CHECK(system("true") == 0); break;
+    case 'E': execl("/bin/true", "true", NULL); die("exec");
     case 'F':
         if (fork() == 0) break;
         wait(NULL);
@@ -76,7 +97,7 @@ static void step(int *fd, const char *word)
 
 int main(int argc, char **argv)
 {
-    int fd = connected();
+    int fd = connected(true);
     for (int i = 1; i < argc; i++) step(&fd, argv[i]);
     ADD_FACT("\"nodelay\": %d", raw_option(fd, IPPROTO_TCP, TCP_NODELAY));
     close(fd);
