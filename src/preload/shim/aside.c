@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 
@@ -24,24 +23,6 @@ int shim_take_error(struct conn *c) {
     int error = c->pending_error;
     STORE(&c->pending_error, 0);
     return error;
-}
-
-/* As by the kernel, which says SI_USER of its own SIGPIPE.  tgkill(2) says SI_TKILL; a filter that lets
- * raise(3) pass lets it pass, too. */
-static void raise_sigpipe(void) {
-    long process = raw0(SYS_getpid), task = raw0(SYS_gettid);
-    siginfo_t about = {.si_signo = SIGPIPE, .si_code = SI_USER};
-    about.si_pid = (pid_t)process;
-    about.si_uid = (uid_t)raw0(SYS_getuid);
-    if (config()->no_syscalls || raw4(SYS_rt_tgsigqueueinfo, process, task, SIGPIPE, &about) != 0)
-        raw3(SYS_tgkill, process, task, SIGPIPE);
-}
-
-ssize_t shim_fail(int error, int flags) {
-    if (error == EPIPE && !(flags & MSG_NOSIGNAL))
-        raise_sigpipe();
-    errno = error;
-    return -1;
 }
 
 ssize_t shim_tell_error(struct conn *c, int flags) {

@@ -119,13 +119,6 @@ static ssize_t forward_rest(const struct write_request *o, const struct parts *p
     return total;
 }
 
-bool shim_non_blocking(const struct write_request *o) {
-    if (o->flags & MSG_DONTWAIT)
-        return true;
-    int flags = kernel->status_flags(o->fd);
-    return flags >= 0 && (flags & O_NONBLOCK);
-}
-
 /* Another thread is blocked in drain(): waits for it as long as the kernel has room.  False: there is
  * no room, and the write may fail with EAGAIN.  After EAGAIN the application expects a writability event
  * (edge-triggered).  The query for writability makes the kernel record a waiter for room (poll(2)), so that

@@ -74,6 +74,8 @@ struct parts {
 void shim_parts_of(const struct write_request *out, struct parts *p);
 /* Makes the call as the application made it. */
 ssize_t shim_forward(const struct write_request *out);
+/* Makes it with MSG_MORE. */
+ssize_t shim_forward_more(const struct write_request *o, const struct parts *p);
 
 /* A call under way that may block: its connection, and the generation of the connection's slot
  * when the call began.  It is passed by value on the caller's stack, because a signal handler
@@ -262,9 +264,7 @@ void rings_made(struct conn *c);
 bool rings_are_suspected(const struct conn *c);
 void rings_look(void);
 
-/* ---- between write.c, coalesce.c and aside.c: the forms of a write ------
- *
- * From here on the caller holds the connection's lock unless a comment says otherwise. */
+/* ---- the forms of a write (forms.c) --------------------------------------- */
 
 /* True: the first `most` bytes of a valid write are readable memory. */
 bool shim_parts_readable(const struct parts *p, size_t most);
@@ -272,19 +272,19 @@ bool shim_parts_readable(const struct parts *p, size_t most);
 bool shim_surely_there(const struct write_request *o);
 /* True: the write must not be delayed, because of MSG_OOB, ancillary data, an address … */
 bool shim_special(const struct write_request *o);
+bool shim_non_blocking(const struct write_request *o);
+/* Fails a write as the kernel would: EPIPE raises SIGPIPE, too.  No lock held. */
+ssize_t shim_fail(int error, int flags);
 
 /* ---- counting ----------------------------------------------------------- */
 
-/* Counts a write of `bytes`, in any mode, also in the statistics. */
+/* Counts a write of `bytes`, in any mode, also in the statistics.  Lock held. */
 void shim_account(struct conn *c, const struct policy_action *action, size_t bytes);
 
 /* ---- errors of our own sends (aside.c) ---------------------------------- */
 
-/* Fails a write as the kernel would: EPIPE raises SIGPIPE, too.  No lock held. */
-ssize_t shim_fail(int error, int flags);
 /* The application gets the pending error at this write.  Lock held; released.  Returns -1. */
 ssize_t shim_tell_error(struct conn *c, int flags);
-bool shim_non_blocking(const struct write_request *o);
 
 /* ---- statistics ---------------------------------------------------------
  *

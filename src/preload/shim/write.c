@@ -18,7 +18,7 @@
  *
  *   - send_then_account(): nothing is to be done before the call, or the caller's vector may not be looked
  *     at.  The kernel checks the pointers first, and the size is known only after the call.  So it is of
- *     sendfile, splice and sendmmsg (shim_bulk_begins(), shim_bulk_ended()), which are never held or buffered;
+ *     sendfile, splice and sendmmsg, which are never held or buffered (shim_bulk_begins());
  *   - coalesce_send_with() in coalesce.c: coalesce has bytes of this connection in its buffer;
  *   - reentry_write() in aside.c: the lock cannot be had (reentry.h), or this call may not use our state;
  *   - write_connects(): MSG_FASTOPEN, a write that is a connect, too.
@@ -41,88 +41,7 @@
 #include "turn.h"
 #include "window.h"
 
-/* ---- the forms of a write: its bytes, and the call as the application made it ------- */
-
-/* Makes the call `name` as the application made it: by libc's name, or by syscall(2). */
-#define MADE(o, name, ...) ((o)->raw ? REAL(syscall)(SYS_##name, __VA_ARGS__) : REAL(name)(__VA_ARGS__))
-
-ssize_t shim_forward(const struct write_request *o) {
-    switch (o->form) {
-    case FORM_WRITE: return MADE(o, write, o->fd, o->buffer, o->bytes);
-    case FORM_WRITEV: return MADE(o, writev, o->fd, o->iov, o->iov_count);
-    case FORM_SEND:
-        if (LIKELY(!o->raw))
-            return REAL(send)(o->fd, o->buffer, o->bytes, o->flags);
-        __attribute__((fallthrough)); /* each processor has the call sendto */
-    case FORM_SENDTO:
-        return MADE(o, sendto, o->fd, o->buffer, o->bytes, o->flags, o->address, o->address_length);
-    case FORM_SENDMSG: return MADE(o, sendmsg, o->fd, o->message, o->flags);
-    case FORM_PWRITEV2:
-        return o->raw ? REAL(syscall)(SYS_pwritev2, o->fd, o->iov, o->iov_count, -1L, -1L, 0)
-                      : REAL(pwritev2)(o->fd, o->iov, o->iov_count, -1, 0);
-    }
-    return -1;
-}
-
-static bool has_vector(const struct write_request *o) {
-    return o->form == FORM_WRITEV || o->form == FORM_PWRITEV2 || o->form == FORM_SENDMSG;
-}
-
-/* Fills in the vector of a write that has one.  False: it is too long, or `there` does not find it. */
-INLINE bool vector_of(const struct write_request *o, bool (*there)(const void *, size_t), struct parts *p) {
-    p->iov = o->iov;
-    p->count = (size_t)o->iov_count;
-    if (o->form == FORM_SENDMSG) {
-        if (!o->message || !there(o->message, sizeof(*o->message)))
-            return false;
-        p->iov = o->message->msg_iov;
-        p->count = o->message->msg_iovlen;
-    }
-    return p->count <= IOV_MAX && there(p->iov, p->count * sizeof(*p->iov));
-}
-
-void shim_parts_of(const struct write_request *o, struct parts *p) {
-    if (!has_vector(o)) {
-        p->one = (struct iovec){(void *)(uintptr_t)o->buffer, o->bytes};
-        p->iov = &p->one;
-        p->count = 1;
-        p->bytes = o->bytes;
-        p->valid = o->bytes <= SSIZE_MAX;
-        return;
-    }
-    p->bytes = 0;
-    p->valid = vector_of(o, readable, p);
-    for (size_t i = 0; p->valid && i < p->count; i++) {
-        p->valid = p->iov[i].iov_len <= SSIZE_MAX - p->bytes;
-        p->bytes += p->iov[i].iov_len;
-    }
-}
-
-bool shim_parts_readable(const struct parts *p, size_t most) {
-    for (size_t i = 0; i < p->count && most; i++) {
-        size_t bytes = p->iov[i].iov_len < most ? p->iov[i].iov_len : most;
-        if (!readable(p->iov[i].iov_base, bytes))
-            return false;
-        most -= bytes;
-    }
-    return true;
-}
-
-bool shim_surely_there(const struct write_request *o) {
-    struct parts p;
-    return !has_vector(o) || vector_of(o, surely_readable, &p);
-}
-
-/* Flags of a write that must not be delayed. */
-enum {
-    COMPAT = INT_MIN, /* MSG_CMSG_COMPAT, with which sendmsg(2) of a 64-bit program fails */
-    SPECIAL = MSG_OOB | MSG_ZEROCOPY | MSG_FASTOPEN | MSG_EOR | MSG_CONFIRM | COMPAT,
-};
-
-bool shim_special(const struct write_request *o) {
-    return (o->flags & SPECIAL) || o->address ||
-           (o->message && (o->message->msg_controllen || o->message->msg_name));
-}
+/* ---- a write, and the call that makes it -------------------------------------------- */
 
 /* A write as the rest of the road needs it: by value, so that the compiler keeps it in registers.  `other`
  * is the request, if it is not one buffer by libc's own name without an address; else NULL.  Then `buffer`
@@ -143,17 +62,10 @@ INLINE ssize_t forward(const struct write_args *w, const struct write_request *o
                                  : REAL(sendto)(w->fd, w->buffer, w->bytes, w->flags, NULL, 0);
 }
 
-static ssize_t forward_other_more(const struct write_request *o, const struct parts *p) {
-    if (p->count == 1 && LIKELY(!o->raw))
-        return REAL(send)(o->fd, p->iov[0].iov_base, p->iov[0].iov_len, o->flags | MSG_MORE);
-    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)p->iov, .msg_iovlen = p->count};
-    return MADE(o, sendmsg, o->fd, &message, o->flags | MSG_MORE);
-}
-
 /* Makes the call with MSG_MORE. */
 INLINE ssize_t forward_more(const struct write_args *w, const struct write_request *other,
                             const struct parts *p) {
-    return other ? forward_other_more(other, p) : REAL(send)(w->fd, w->buffer, w->bytes, w->flags | MSG_MORE);
+    return other ? shim_forward_more(other, p) : REAL(send)(w->fd, w->buffer, w->bytes, w->flags | MSG_MORE);
 }
 
 INLINE struct write_request request_of(struct write_args w) {
