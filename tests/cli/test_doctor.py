@@ -219,7 +219,7 @@ def test_sockets_of_each_kind():
         for number, word in ((listener, "-"), (client, "off"), (server, "corked")):
             line, = [line for line in text.splitlines()
                      if line.startswith("  ") and line.split()[0] == str(number)]
-            assert line.split()[-1] == word
+            assert line.split()[-1] == word and len(line) <= 80
 
 
 def test_the_command_to_type_has_the_arguments():

@@ -4,13 +4,11 @@
 import fnmatch
 import html
 import json
-import os
-import pty
 import re
 
 import pytest
 
-from harness import COMMAND, bare_env, unstall
+from harness import bare_env, on_terminal, unstall
 from stats_files import STALLING, make_stats_file
 
 UTF8 = bare_env(LC_ALL="C.UTF-8")
@@ -296,6 +294,19 @@ def test_no_line_is_longer_than_80_columns(tmp_path, table, env):
     assert max(map(len, text.splitlines())) <= 80, text
 
 
+@pytest.mark.parametrize("columns, headings", [
+    (80, "exchanges median p99 stalls susp. cured time lost"),
+    (60, "exchanges stalls cured time lost"),
+])
+def test_the_table_fits_the_terminal(tmp_path, columns, headings):
+    """In 60 columns each of its lines broke."""
+    path = make_stats_file(tmp_path / "x.unstall", STALLING)
+    _, text = on_terminal(bare_env(LC_ALL="C.UTF-8", TERM="dumb"), columns, "report", str(path))
+    heading, line = re.search(r"^(endpoint .*)\r?\n(.*)\r?$", text, re.MULTILINE).groups()
+    assert " ".join(heading.split()[1:]) == headings
+    assert len(heading.rstrip()) <= columns and len(line.rstrip()) <= columns
+
+
 def test_only_ascii_where_the_locale_has_no_more(tmp_path):
     text = told(make_stats_file(tmp_path / "x.unstall", SERVER), ASCII)
     assert text.isascii()
@@ -323,28 +334,9 @@ def test_no_color_is_heeded_on_a_terminal(tmp_path, no_color, coloured):
     env = bare_env(TERM="xterm", LC_ALL="C.UTF-8", **no_color)
     if not no_color:
         env.pop("NO_COLOR", None)
-    text = on_terminal(["report", str(path)], env)
+    _, text = on_terminal(env, 80, "report", str(path))
     assert ("\033[" in text) is coloured
     assert "loses" in text
-
-
-def on_terminal(words, env):
-    """The command's output on a terminal of its own."""
-    pid, fd = pty.fork()
-    if pid == 0:
-        os.execve(COMMAND, ["unstall", *words], env)
-    text = b""
-    while True:
-        try:
-            piece = os.read(fd, 65536)
-        except OSError:
-            break
-        if not piece:
-            break
-        text += piece
-    os.close(fd)
-    os.waitpid(pid, 0)
-    return text.decode()
 
 
 def test_what_a_terminal_would_obey_is_not_passed_on(tmp_path):

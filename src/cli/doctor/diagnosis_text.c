@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "array.h"
 #include "diagnosis.h"
 #include "format.h"
+#include "grid.h"
 #include "prose.h"
 #include "stats_names.h"
 #include "terminal.h"
@@ -60,16 +62,23 @@ static const char *nagle(const struct tcp_socket *s) {
 }
 
 static void sockets(FILE *out, const struct diagnosis *d) {
-    char local[ENDPOINT_ROOM], peer[ENDPOINT_ROOM];
+    static const struct grid_column columns[] = {
+        {"fd", 6, false, 0},     {"local", 25, true, 0}, {"peer", 25, true, 0},
+        {"state", 13, true, 1}, {"Nagle", 9, true, 0},
+    };
+    char local[ENDPOINT_ROOM], peer[ENDPOINT_ROOM], fd[16];
     if (d->socket_count == 0 || d->socket_count == SIZE_MAX)
         return;
-    fprintf(out, "\n%zu TCP socket%s:\n  %4s  %-24s  %-24s  %-12s  %s\n", d->socket_count,
-            d->socket_count > 1 ? "s" : "", "fd", "local", "peer", "state", "Nagle");
+    const struct grid g = grid_fit(columns, ARRAY_SIZE(columns), (unsigned)terminal_width(out));
+    fprintf(out, "\n%zu TCP socket%s:\n", d->socket_count, d->socket_count > 1 ? "s" : "");
+    grid_heading(out, &g);
     for (size_t i = 0; i < d->socket_count && i < SOCKETS_SHOWN; i++) {
         const struct tcp_socket *s = &d->sockets[i];
-        fprintf(out, "  %4d  %-24s  %-24s  %-12s  %s\n", s->fd, address_text(&s->local, local),
-                s->peer.port ? address_text(&s->peer, peer) : "-", tcp_state_name(s->state),
-                nagle(s));
+        snprintf(fd, sizeof(fd), "%d", s->fd);
+        grid_line(out, &g,
+                  (const char *[]){fd, address_text(&s->local, local),
+                                   s->peer.port ? address_text(&s->peer, peer) : "-",
+                                   tcp_state_name(s->state), nagle(s)});
     }
     if (d->socket_count > SOCKETS_SHOWN)
         fprintf(out, "  ... and %zu more (--json lists all)\n", d->socket_count - SOCKETS_SHOWN);

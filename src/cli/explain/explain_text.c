@@ -8,7 +8,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "array.h"
 #include "explain.h"
+#include "grid.h"
 #include "prose.h"
 #include "terminal.h"
 
@@ -96,54 +98,30 @@ static void head(FILE *out, const char *name, const struct findings *f) {
     fputc('\n', out);
 }
 
-/* ---- the table: what does not fit is left out, the last of these first -------------------------------- */
+/* ---- the table ---------------------------------------------------------------------------------- */
 
-enum { NAME = 22, NUMBER = 9, LEAST = 2 * NUMBER + NAME, WITH_MEDIAN = LEAST + NUMBER };
-enum { WITH_MESSAGES = WITH_MEDIAN + NUMBER, WITH_TO = WITH_MESSAGES + NAME };
+static const struct grid_column columns[] = {
+    {"writes in pieces", 22, true, 0}, {"to", 23, true, 3},     {"stalls", 8, false, 0},
+    {"messages", 9, false, 2},         {"median", 9, false, 1}, {"total", 9, false, 0},
+};
 
-/* A name that is too long for its column has a line of its own. */
-static void named(FILE *out, const char *name) {
-    print_safe(out, name);
-    if (columns_of(name) > NAME)
-        fprintf(out, "\n%*s", NAME, "");
-    else
-        fprintf(out, "%*s", (int)(NAME - columns_of(name)), "");
-}
-
-static void table_line(FILE *out, const char *const cells[6]) {
-    unsigned width = width_of(out);
-    named(out, cells[0]);
-    if (width >= WITH_TO) {
-        fputc(' ', out);
-        named(out, cells[1]);
-    }
-    fprintf(out, " %7s", cells[2]);
-    if (width >= WITH_MESSAGES)
-        fprintf(out, " %8s", cells[3]);
-    if (width >= WITH_MEDIAN)
-        fprintf(out, " %8s", cells[4]);
-    fprintf(out, " %8s\n", cells[5]);
-}
-
-static void table_row(FILE *out, const struct finding *r) {
+static void table_row(FILE *out, const struct grid *g, const struct finding *r) {
     char median[24], total[24], stalls[24], messages[24];
     const char *to = r->verdict == STALL_ONE_WAY ? "(never answered)"
                      : r->by_server              ? "its clients"
                                                  : r->service;
-    bool apart = strlen(to) > NAME;
     snprintf(stalls, sizeof(stalls), "%u", r->waits.count);
     snprintf(messages, sizeof(messages), "%lu", lu(r->messages));
     duration_text(waits_quantile(&r->waits, 0.5), median);
     duration_text(r->waits.sum_ns, total);
-    table_line(out, (const char *[]){r->writer, apart ? "" : to, stalls, messages, median, total});
-    if (apart && width_of(out) >= WITH_TO)
-        fprintf(out, "    to %s\n", to);
+    grid_line(out, g, (const char *[]){r->writer, to, stalls, messages, median, total});
 }
 
 static void table(FILE *out, const struct findings *f) {
-    table_line(out, (const char *[]){"writes in pieces", "to", "stalls", "messages", "median", "total"});
+    const struct grid g = grid_fit(columns, ARRAY_SIZE(columns), width_of(out));
+    grid_heading(out, &g);
     for (uint32_t i = 0; i < f->row_count && i < ROWS_SHOWN; i++)
-        table_row(out, &f->rows[i]);
+        table_row(out, &g, &f->rows[i]);
     if (f->row_count > ROWS_SHOWN)
         fprintf(out, "and %u more (--json lists all)\n", f->row_count - ROWS_SHOWN);
     fputc('\n', out);

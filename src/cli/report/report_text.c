@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "bars.h"
 #include "counters.h"
 #include "format.h"
+#include "grid.h"
 #include "prose.h"
 #include "report.h"
 #include "report_facts.h"
@@ -49,61 +51,54 @@ static void print_processes(FILE *out, const struct stats_files *s, bool ascii) 
 
 /* ---- the table ------------------------------------------------------- */
 
-static void print_endpoint(FILE *out, const struct stats_row *id, bool with_mode) {
-    char address[ENDPOINT_ROOM], text[ENDPOINT_ROOM + 32];
+static const struct grid_column columns[] = {
+    {"endpoint", ENDPOINT_COLUMNS, true, 0}, {"exchanges", 10, false, 0}, {"median", 9, false, 2},
+    {"p99", 9, false, 4},                    {"stalls", 7, false, 0},     {"susp.", 6, false, 3},
+    {"cured", 7, false, 1},                  {"time lost", 10, false, 0},
+};
+
+static const char *endpoint_text(const struct stats_row *id, bool with_mode, char *text, size_t size) {
+    char address[ENDPOINT_ROOM];
     row_text(id, address);
     const char *way = !id->endpoint.family           ? ""
                       : id->role == ROLE_LISTENER    ? "at "
                       : id->role == ROLE_DESTINATION ? "to "
                                                      : "with ";
     if (id->arm == 0xff)
-        snprintf(text, sizeof(text), "%s%s%s%s", way, address, with_mode ? " " : "",
+        snprintf(text, size, "%s%s%s%s", way, address, with_mode ? " " : "",
                  with_mode ? mode_name(id->mode) : "");
     else
-        snprintf(text, sizeof(text), "%s%s #%u %s", way, address, id->arm, mode_name(id->mode));
-    print_left(out, text, ENDPOINT_COLUMNS);
-    if (columns_of(text) > ENDPOINT_COLUMNS) {
-        fputc('\n', out);
-        print_left(out, "", ENDPOINT_COLUMNS);
-    }
+        snprintf(text, size, "%s%s #%u %s", way, address, id->arm, mode_name(id->mode));
+    return text;
 }
 
-static void print_row(FILE *out, const struct reader_row *row, bool with_mode, bool ascii) {
-    char text[NAME_ROOM], whole[NAME_ROOM + 4];
+static void print_row(FILE *out, const struct grid *g, const struct reader_row *row, bool with_mode,
+                      bool ascii) {
+    char endpoint[ENDPOINT_ROOM + 32], text[6][NAME_ROOM], whole[NAME_ROOM + 4];
     const struct reader_tally *t = &row->tally;
     bool answered = t->counter[COUNT_EXCHANGES] > 0, looked = is_looked_at(row);
-    print_endpoint(out, &row->id, with_mode);
-    print_right(out, short_count_text(t->counter[COUNT_EXCHANGES], 10, text), 10);
-    uint64_t median = reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.5);
-    uint64_t most = reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.99);
-    print_right(out, answered ? time_text(median, ascii, text) : "-", 9);
-    print_right(out, answered ? time_text(most, ascii, text) : "-", 9);
-    print_right(out, looked ? short_count_text(proved_stalls(t), 7, text) : "?", 7);
-    print_right(out, looked ? short_count_text(t->counter[COUNT_STALLS_SUSPECTED], 6, text) : "?", 6);
-    print_right(out, short_count_text(t->counter[COUNT_STALLS_CURED], 7, text), 7);
-    uint64_t lost = lost_ns(t);
+    uint64_t lost = lost_ns(t), median = reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.5),
+             p99 = reader_quantile(t->exchange, HISTOGRAM_STEPS, 0.99);
     snprintf(whole, sizeof(whole), "%s%s", t->counter[COUNT_STALLS_BOUND] ? ascii ? "<=" : "≤" : "",
-             lost     ? time_text(lost, ascii, text)
+             lost     ? time_text(lost, ascii, text[0])
              : looked ? "-"
                       : "?");
-    print_right(out, whole, 10);
-    fputc('\n', out);
-}
-
-static void print_heading(FILE *out) {
-    fputs(colour(out, BOLD), out);
-    print_left(out, "endpoint", ENDPOINT_COLUMNS);
-    print_right(out, "exchanges", 10);
-    print_right(out, "median", 9);
-    print_right(out, "p99", 9);
-    print_right(out, "stalls", 7);
-    print_right(out, "susp.", 6);
-    print_right(out, "cured", 7);
-    print_right(out, "time lost", 10);
-    fprintf(out, "%s\n", colour(out, PLAIN));
+    grid_line(out, g,
+              (const char *[]){
+                  endpoint_text(&row->id, with_mode, endpoint, sizeof(endpoint)),
+                  short_count_text(t->counter[COUNT_EXCHANGES], 10, text[0]),
+                  answered ? time_text(median, ascii, text[1]) : "-",
+                  answered ? time_text(p99, ascii, text[2]) : "-",
+                  looked ? short_count_text(proved_stalls(t), 7, text[3]) : "?",
+                  looked ? short_count_text(t->counter[COUNT_STALLS_SUSPECTED], 6, text[4]) : "?",
+                  short_count_text(t->counter[COUNT_STALLS_CURED], 7, text[5]),
+                  whole,
+              });
 }
 
 static void print_table(FILE *out, const struct report *r, bool ascii) {
+    const struct grid g = grid_fit(columns, ARRAY_SIZE(columns),
+                                   terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
     size_t count;
     const struct reader_row **rows = report_rows(r, &count);
     uint64_t bounds = 0;
@@ -116,9 +111,9 @@ static void print_table(FILE *out, const struct report *r, bool ascii) {
         unknown |= i < ROWS_SHOWN && !is_looked_at(rows[i]);
     }
     fputc('\n', out);
-    print_heading(out);
+    grid_heading(out, &g);
     for (size_t i = 0; i < count && i < ROWS_SHOWN; i++)
-        print_row(out, rows[i], modes, ascii);
+        print_row(out, &g, rows[i], modes, ascii);
     if (count > ROWS_SHOWN)
         fprintf(out, "... and %zu more; unstall report --json lists all\n", count - ROWS_SHOWN);
     if (bounds)

@@ -5,21 +5,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "format.h"
+#include "grid.h"
 #include "scan_report.h"
 #include "sites.h"
 #include "stats_names.h"
 #include "terminal.h"
 
-enum {
-    WIDTH_MOST = 110,
-    WIDTH_LEAST = 80,
-    ROWS_SHOWN = 20,
-    PROCESS_COLUMNS = 24,
-    ENDPOINT_COLUMNS = 26,
-    STALLS_COLUMNS = 18,
-    NUMBER_COLUMNS = 10,
-};
+enum { WIDTH_MOST = 110, WIDTH_LEAST = 80, ROWS_SHOWN = 20 };
 
 /* "nginx (812)", or the user where the process is not to be known. */
 const char *scan_process_text(const struct scan_process *p, uint32_t uid, char *text, size_t size) {
@@ -114,73 +108,56 @@ static void head(FILE *out, const struct scan_report *report, bool ascii) {
         print_wrapped(out, scan_note(report), 0, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
 }
 
-/* The columns that a terminal has no room for are left out, the least important first.  A pipe gets all. */
-struct columns {
-    bool each, a_second, receiver;
+static const struct grid_column columns[] = {
+    {"sender", 24, true, 0},    {"endpoint", 26, true, 0}, {"stalls", 18, false, 0},
+    {"a second", 10, false, 2}, {"lost", 10, false, 0},    {"each", 10, false, 1},
+    {" receiver", 26, true, 3},
 };
 
-static struct columns shown_columns(FILE *out) {
-    enum {
-        LEAST = PROCESS_COLUMNS + ENDPOINT_COLUMNS + STALLS_COLUMNS + NUMBER_COLUMNS,
-        RECEIVER_COLUMNS = 26,
-    };
-    int room = isatty(fileno(out)) ? terminal_width(out) - LEAST : INT_MAX;
-    return (struct columns){
-        .each = room >= NUMBER_COLUMNS,
-        .a_second = room >= 2 * NUMBER_COLUMNS,
-        .receiver = room >= 2 * NUMBER_COLUMNS + RECEIVER_COLUMNS,
-    };
+static const char *whose_text(const struct scan_row *r, char *text, size_t size) {
+    char name[SCAN_PROGRAM], peer[ENDPOINT_ROOM + NAME_ROOM];
+    bool container = r->process.container[0], unit = r->process.unit[0];
+    snprintf(text, size, " %s%s%s%s", receiver_text(r, peer, sizeof(peer)),
+             container ? "  [container " : unit ? "  [" : "",
+             container ? r->process.container
+             : unit    ? safe_text(r->process.unit, name, sizeof(name))
+                       : "",
+             container || unit ? "]" : "");
+    return text;
 }
 
-static void heading(FILE *out, struct columns columns) {
-    fputs(colour(out, BOLD), out);
-    print_left(out, "sender", PROCESS_COLUMNS);
-    print_left(out, " endpoint", ENDPOINT_COLUMNS);
-    print_right(out, "stalls", STALLS_COLUMNS);
-    if (columns.a_second)
-        print_right(out, "a second", NUMBER_COLUMNS);
-    print_right(out, "lost", NUMBER_COLUMNS);
-    if (columns.each)
-        print_right(out, "each", NUMBER_COLUMNS);
-    fputs(colour(out, PLAIN), out);
-    fputs(columns.receiver ? "  receiver\n" : "\n", out);
-}
-
-static void row(FILE *out, struct columns columns, const struct scan_row *r, const struct scan_result *result,
+static void row(FILE *out, const struct grid *g, const struct scan_row *r, const struct scan_result *result,
                 bool ascii) {
-    char text[ENDPOINT_ROOM + NAME_ROOM], address[ENDPOINT_ROOM];
+    enum { TEXT = ENDPOINT_ROOM + NAME_ROOM };
+    char sender[TEXT], endpoint[TEXT], address[ENDPOINT_ROOM], number[3][NAME_ROOM], a_second[NAME_ROOM];
+    char receiver[TEXT + SCAN_PROGRAM + NAME_ROOM];
     double seconds = (double)(result->ended_ns - result->began_ns) / 1e9;
     const struct scan_estimate *e = &r->stalls;
-    print_left(out, scan_process_text(&r->process, r->uid, text, sizeof(text)), PROCESS_COLUMNS);
-    snprintf(text, sizeof(text), " %s %s", r->listens ? "at" : "to",
+    snprintf(endpoint, sizeof(endpoint), "%s %s", r->listens ? "at" : "to",
              address_text(&r->endpoint, address));
-    print_left(out, text, ENDPOINT_COLUMNS);
-    print_right(out, stalls_text(e, result->kind, ascii, text), STALLS_COLUMNS);
-    snprintf(text, sizeof(text), "%.1f", e->count / seconds);
-    if (columns.a_second)
-        print_right(out, text, NUMBER_COLUMNS);
-    print_right(out, time_text((uint64_t)e->lost_ns, ascii, text), NUMBER_COLUMNS);
-    if (columns.each)
-        print_right(out, time_text((uint64_t)(e->lost_ns / e->count), ascii, text), NUMBER_COLUMNS);
-    if (columns.receiver)
-        fprintf(out, "  %s", receiver_text(r, text, sizeof(text)));
-    if (columns.receiver && r->process.container[0])
-        fprintf(out, "  [container %s]", r->process.container);
-    else if (columns.receiver && r->process.unit[0])
-        fprintf(out, "  [%s]", safe_text(r->process.unit, text, sizeof(text)));
-    fputc('\n', out);
+    snprintf(a_second, sizeof(a_second), "%.1f", e->count / seconds);
+    grid_line(out, g,
+              (const char *[]){
+                  scan_process_text(&r->process, r->uid, sender, sizeof(sender)), endpoint,
+                  stalls_text(e, result->kind, ascii, number[0]), a_second,
+                  time_text((uint64_t)e->lost_ns, ascii, number[1]),
+                  time_text((uint64_t)(e->lost_ns / e->count), ascii, number[2]),
+                  whose_text(r, receiver, sizeof(receiver)),
+              });
 }
 
+/* A pipe gets all columns. */
 static void table(FILE *out, const struct scan_report *report, bool one_way, bool ascii) {
     const struct scan_table *t = report->table;
-    const struct columns columns = shown_columns(out);
+    const struct grid g = grid_fit(columns, ARRAY_SIZE(columns),
+                                   isatty(fileno(out)) ? (unsigned)terminal_width(out) : UINT_MAX);
     size_t shown = 0, more = 0;
-    heading(out, columns);
+    grid_heading(out, &g);
     for (size_t i = 0; i < t->count; i++) {
         if (t->rows[i].one_way != one_way)
             continue;
         if (shown < ROWS_SHOWN)
-            row(out, columns, &t->rows[i], report->result, ascii);
+            row(out, &g, &t->rows[i], report->result, ascii);
         else
             more++;
         shown++;

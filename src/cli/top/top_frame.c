@@ -9,6 +9,7 @@
 #include "counters.h"
 #include "errors.h"
 #include "format.h"
+#include "grid.h"
 #include "prose.h"
 #include "stats_names.h"
 
@@ -213,81 +214,77 @@ const char *top_order_name(enum top_order order) {
 
 /* ---- text ------------------------------------------------------------- */
 
-enum { PID_LEAST = 5, PROGRAM_LEAST = 8, PROGRAM_USUAL = 11, ENDPOINT = 18 };
-enum { MODE = 9, RATE = 6, TIME = 8, STALLS = 8, CURED = 6 };
+enum { PID, PROGRAM, ENDPOINT, MODE, RATE, MEDIAN, P99, STALLS, CURED, PAST, ALL };
 
-/* The columns that depend on the terminal's width and on what is in them. */
 struct layout {
-    unsigned pid, program, endpoint, past; /* past: the last exchange times; 0: no room */
-    bool p99, mode, median, rate;
+    struct grid_column columns[ALL];
+    struct grid grid; /* of these columns */
 };
 
-/* Moves at most `most` columns from `extra`. */
-static unsigned take(unsigned *extra, unsigned most) {
+/* Moves at most `most` columns from `extra` to a column. */
+static void widen(struct layout *l, unsigned which, unsigned most, unsigned *extra) {
     unsigned taken = *extra < most ? *extra : most;
     *extra -= taken;
-    return taken;
-}
-
-static unsigned columns_in(const struct layout *l) {
-    return l->pid + 1 + l->program + l->endpoint + STALLS + CURED + TIME * (l->p99 + l->median) +
-           MODE * l->mode + RATE * l->rate;
+    l->columns[which].width += taken;
 }
 
 /* The width of the process ids and names that are shown. */
 static void fit(struct layout *l, const struct top *t) {
+    enum { PROGRAM_USUAL = 11 };
+    unsigned *pid = &l->columns[PID].width, *program = &l->columns[PROGRAM].width;
     char word[ENDPOINT_ROOM];
     for (size_t i = 0; i < t->count; i++) {
         const struct stats_header *h = &t->lines[i].process->header;
         unsigned name = (unsigned)strlen(base_text(h->program, word, sizeof(word))) + 1;
         unsigned digits = (unsigned)snprintf(word, sizeof(word), "%u", h->pid);
-        l->pid = digits > l->pid ? digits : l->pid;
+        *pid = digits > *pid ? digits : *pid;
         name = name < PROGRAM_USUAL ? name : PROGRAM_USUAL;
-        l->program = name > l->program ? name : l->program;
+        *program = name > *program ? name : *program;
     }
 }
 
-/* What a narrow terminal has no room for is left out, the least important first; stalls and cures stay.  A
- * wider one has room for the last exchange times, for names of programs and for any address.  What is left
- * stays empty at the right, so that a line can be followed with the eyes. */
-static struct layout layout_of(const struct top *t, unsigned width) {
-    enum { WIDE = 95, ADDRESS = sizeof("at [2001:db8:1111:2222:3333:4444:5555:6666]:65535") };
-    struct layout l = {PID_LEAST, PROGRAM_LEAST, ENDPOINT, 0, true, true, true, true};
-    bool *const least_first[] = {&l.p99, &l.mode, &l.median, &l.rate};
-    fit(&l, t);
-    for (size_t i = 0; i < ARRAY_SIZE(least_first) && columns_in(&l) > width; i++)
-        *least_first[i] = false;
-    unsigned extra = width > columns_in(&l) ? width - columns_in(&l) : 0;
-    if (width >= WIDE) {
-        extra -= 2;
-        l.past = take(&extra, PAST_LOOKS);
-    }
-    l.program += take(&extra, 7);
-    l.endpoint += take(&extra, ADDRESS - ENDPOINT);
-    l.program += take(&extra, 8);
-    return l;
+/* Stalls and cures always stay.  A wide terminal has room for the last exchange times, for names of programs
+ * and for any address.  What is left stays empty at the right, so that a line can be followed with the eyes. */
+static void lay_out(struct layout *l, const struct top *t, unsigned width) {
+    enum { ADDRESS = sizeof("at [2001:db8:1111:2222:3333:4444:5555:6666]:65535") };
+    *l = (struct layout){.columns = {
+        {"PID", 5, false, 0},    {"PROGRAM", 8, true, 0}, {"ENDPOINT", 18, true, 0},
+        {"MODE", 9, true, 3},    {"EXCH/S", 7, false, 1}, {"MEDIAN", 8, false, 2},
+        {"P99", 8, false, 4},    {"STALL/S", 8, false, 0}, {"CURED", 6, false, 0},
+        {"EXCHANGE TIME", 15, true, 5},
+    }};
+    fit(l, t);
+    l->grid = grid_fit(l->columns, ALL, width);
+    unsigned used = grid_width(&l->grid), extra = width > used ? width - used : 0;
+    if (l->grid.shown[PAST])
+        widen(l, PAST, PAST_LOOKS + 1 - l->columns[PAST].width, &extra);
+    widen(l, PROGRAM, 7, &extra);
+    widen(l, ENDPOINT, ADDRESS - l->columns[ENDPOINT].width, &extra);
+    widen(l, PROGRAM, 8, &extra);
 }
 
-static void to_left(FILE *out, const char *text, unsigned columns) {
-    fprintf(out, "%-*.*s ", (int)columns - 1, (int)columns - 1, text);
+/* Cuts a text to what its column shows. */
+static const char *cut(const struct layout *l, unsigned which, char *text) {
+    size_t room = l->columns[which].width - 1;
+    if (strlen(text) > room)
+        text[room] = '\0';
+    return text;
 }
 
-static void rate(FILE *out, const struct top *t, uint64_t n, unsigned columns) {
-    char text[NAME_ROOM];
+/* So many a second, in less than `columns`. */
+static const char *rate(const struct top *t, uint64_t n, unsigned columns, char text[NAME_ROOM]) {
     double value = t->seconds > 0 ? (double)n / t->seconds : 0;
     if (t->seconds <= 0)
-        snprintf(text, sizeof(text), "-");
+        snprintf(text, NAME_ROOM, "-");
     else if (value > 0 && value < 9.95)
-        snprintf(text, sizeof(text), "%.1f", value);
+        snprintf(text, NAME_ROOM, "%.1f", value);
     else
-        short_count_text((uint64_t)(value + 0.5), columns ? columns : RATE, text);
-    print_right(out, text, columns);
+        short_count_text((uint64_t)(value + 0.5), columns, text);
+    return text;
 }
 
-static void time_column(FILE *out, const struct top_line *line, uint64_t ns, bool ascii) {
-    char text[NAME_ROOM];
-    bool any = line->since.counter[COUNT_EXCHANGES] > 0;
-    print_right(out, any ? time_text(ns, ascii, text) : "-", TIME);
+static const char *time_cell(const struct top_line *line, uint64_t ns, bool ascii, char text[NAME_ROOM]) {
+    return line->since.counter[COUNT_EXCHANGES] ? time_text(ns, ascii, text) : "-";
 }
 
 /* A line is written by the functions of streams and then cut to the width. */
@@ -299,6 +296,7 @@ static FILE *open_line(char text[TOP_LINE]) {
 static void close_line(FILE *out, char text[TOP_LINE], unsigned width) {
     if (out)
         fclose(out);
+    text[strcspn(text, "\n")] = '\0';
     size_t columns = 0;
     for (char *c = text; *c; c++)
         if (((unsigned char)*c & 0xc0) != 0x80 && ++columns > width) {
@@ -332,64 +330,47 @@ static const char *last_columns(const char *text, size_t columns) {
 
 void top_heading(const struct top *t, unsigned width, char text[TOP_LINE]) {
     FILE *out = open_line(text);
-    struct layout l = layout_of(t, width);
-    if (out) {
-        print_right(out, "PID", l.pid);
-        fputc(' ', out);
-        to_left(out, "PROGRAM", l.program);
-        to_left(out, "ENDPOINT", l.endpoint);
-        if (l.mode)
-            to_left(out, "MODE", MODE);
-        if (l.rate)
-            print_right(out, "EXCH/S", RATE);
-        if (l.median)
-            print_right(out, "MEDIAN", TIME);
-        if (l.p99)
-            print_right(out, "P99", TIME);
-        print_right(out, "STALL/S", STALLS);
-        print_right(out, "CURED", CURED);
-        if (l.past)
-            fputs(" EXCHANGE TIME", out);
-    }
+    struct layout l;
+    lay_out(&l, t, width);
+    if (out)
+        grid_heading(out, &l.grid);
     close_line(out, text, width);
 }
 
 void top_text(const struct top *t, size_t n, unsigned width, bool ascii, char text[TOP_LINE]) {
     const struct top_line *line = &t->lines[n];
-    char word[ENDPOINT_ROOM], whole[ENDPOINT_ROOM + 16];
+    const uint64_t *since = line->since.counter;
+    char pid[16], program[ENDPOINT_ROOM], address[ENDPOINT_ROOM], endpoint[ENDPOINT_ROOM + 16], mode[32];
+    char median[NAME_ROOM], p99[NAME_ROOM], past[PAST_TEXT], rates[3][NAME_ROOM];
     FILE *out = open_line(text);
-    struct layout l = layout_of(t, width);
-    if (out) {
-        fprintf(out, "%*u ", (int)l.pid, line->process->header.pid);
-        to_left(out, base_text(line->process->header.program, word, sizeof(word)), l.program);
-        const char *way = line->id.role == ROLE_LISTENER ? "at " : "";
-        snprintf(whole, sizeof(whole), "%s%s", way, row_text(&line->id, word));
-        shorten(whole, l.endpoint - 1);
-        to_left(out, whole, l.endpoint);
-        snprintf(whole, sizeof(whole), line->id.arm == 0xff ? "%s" : "%s#%u", mode_name(line->mode),
-                 line->id.arm);
-        if (l.mode)
-            to_left(out, whole, MODE);
-        if (l.rate)
-            rate(out, t, line->since.counter[COUNT_EXCHANGES], RATE);
-        if (l.median)
-            time_column(out, line, line->median, ascii);
-        if (l.p99)
-            time_column(out, line, line->p99, ascii);
-        if (line->mode == STATS_MODE_OFF && !proved_stalls(&line->since))
-            print_right(out, "?", STALLS);
-        else
-            rate(out, t, proved_stalls(&line->since), STALLS);
-        rate(out, t, line->since.counter[COUNT_STALLS_CURED], CURED);
-        char past[PAST_TEXT];
-        if (l.past)
-            fprintf(out, " %s", last_columns(past_text(top_past(t, line), ascii, past), l.past));
-    }
+    struct layout l;
+    lay_out(&l, t, width);
+    snprintf(pid, sizeof(pid), "%u", line->process->header.pid);
+    base_text(line->process->header.program, program, sizeof(program));
+    snprintf(endpoint, sizeof(endpoint), "%s%s", line->id.role == ROLE_LISTENER ? "at " : "",
+             row_text(&line->id, address));
+    shorten(endpoint, l.columns[ENDPOINT].width - 1);
+    snprintf(mode, sizeof(mode), line->id.arm == 0xff ? "%s" : "%s#%u", mode_name(line->mode), line->id.arm);
+    bool unknown = line->mode == STATS_MODE_OFF && !proved_stalls(&line->since);
+    const char *const cells[ALL] = {
+        [PID] = pid,
+        [PROGRAM] = cut(&l, PROGRAM, program),
+        [ENDPOINT] = cut(&l, ENDPOINT, endpoint),
+        [MODE] = cut(&l, MODE, mode),
+        [RATE] = rate(t, since[COUNT_EXCHANGES], l.columns[RATE].width, rates[0]),
+        [MEDIAN] = time_cell(line, line->median, ascii, median),
+        [P99] = time_cell(line, line->p99, ascii, p99),
+        [STALLS] = unknown ? "?" : rate(t, proved_stalls(&line->since), l.columns[STALLS].width, rates[1]),
+        [CURED] = rate(t, since[COUNT_STALLS_CURED], l.columns[CURED].width, rates[2]),
+        [PAST] = last_columns(past_text(top_past(t, line), ascii, past), l.columns[PAST].width - 1),
+    };
+    if (out)
+        grid_line(out, &l.grid, cells);
     close_line(out, text, width);
 }
 
 void top_summary(const struct top *t, unsigned width, bool ascii, char text[TOP_LINE]) {
-    char lost[NAME_ROOM];
+    char lost[NAME_ROOM], each[2][NAME_ROOM];
     uint64_t exchanges = 0, stalls = 0, lost_time = 0;
     for (size_t i = 0; i < t->count; i++) {
         const uint64_t *c = t->lines[i].since.counter;
@@ -401,11 +382,8 @@ void top_summary(const struct top *t, unsigned width, bool ascii, char text[TOP_
     if (out) {
         fprintf(out, "%u running, %u ended; ", t->runs, t->ended);
         if (t->seconds > 0) {
-            rate(out, t, exchanges, 0);
-            fputs(" exchanges/s, ", out);
-            rate(out, t, stalls, 0);
-            fprintf(out, " stalls/s, %s lost in %.1f s", time_text(lost_time, ascii, lost),
-                    t->seconds);
+            fprintf(out, "%s exchanges/s, %s stalls/s, %s lost in %.1f s", rate(t, exchanges, 6, each[0]),
+                    rate(t, stalls, 6, each[1]), time_text(lost_time, ascii, lost), t->seconds);
         } else {
             fputs("looking ...", out);
         }
