@@ -3,8 +3,8 @@
 
 import pytest
 
-from harness import (CURING_MODES, MODES, WIDE, preload_env, program, read_reports, report_pattern, run,
-                     run_client, stats_directory, stats_files_in, stats_in)
+from harness import (CURING_MODES, MODE_NUMBERS, MODES, WIDE, preload_env, program, read_reports,
+                     report_pattern, run, run_client, stats_directory, stats_files_in, stats_in)
 
 TRIES = 5  # a busy machine takes 40 ms for nothing
 
@@ -16,6 +16,8 @@ def counts(script, mode, folder, **variables):
                           UNSTALL_REPORT=report_pattern(folder), **WIDE, **variables)
         report, = read_reports(folder)
         stats_file = stats_in(directory)
+    assert stats_file["mode"] == MODE_NUMBERS[mode]
+    assert stats_file["window_us"] == int(WIDE["UNSTALL_WINDOW_US"])
     totals = {name: stats_file.total(name)
               for name, number in stats_file.rows[0].items() if isinstance(number, int)}
     totals["longest_ns"] = max(record["exchange_longest_ns"] for record in stats_file["records"])
@@ -97,8 +99,9 @@ def test_what_is_found(mode, name, tmp_path):
 @pytest.mark.parametrize("mode", MODES)
 def test_a_child_counts_its_own_alone(mode, tmp_path):
     with stats_directory() as directory:
-        run_client(program("scripted"), mode, *"w10 w10 r c w10 r F w10 w10 w10 r w10 r".split(),
-                   UNSTALL_STATS=directory, UNSTALL_REPORT=report_pattern(tmp_path))
+        done = run_client(program("scripted"), mode, *"w10 w10 r c w10 r F w10 w10 w10 r w10 r".split(),
+                          UNSTALL_STATS=directory, UNSTALL_REPORT=report_pattern(tmp_path))
+        assert done.facts["mapped"] == 1, "its parent's file is not there"
         files = [[file.total(name) for name in ("connections", "writes", "bytes", "bursts", "exchanges")]
                  for file in stats_files_in(directory)]
     assert files == [[2, 3, 30, 1, 2], [1, 4, 40, 1, 2]]

@@ -633,3 +633,10 @@ def test_a_segment_says_that_it_is_one(directory):
     assert re.fullmatch(r"\d+-[0-9a-f]{16}\.unstall", stats_file.path.name)
     assert stats_file.path.name.startswith(f"{stats_file['pid']}-{stats_file['started_ns']:016x}")
     assert StatsFile(stats_file.path)["header_bytes"] > 0
+
+
+def test_a_segment_is_its_users_whatever_the_umask(directory):
+    with AnsweringPeer() as peer:
+        run_client(program("put_write"), "auto", *peer.target, 1, UNSTALL_STATS=directory,
+                   preexec_fn=lambda: os.umask(0o777))
+    assert stats_in(directory).path.stat().st_mode & 0o777 == 0o600

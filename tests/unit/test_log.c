@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,28 +97,6 @@ Test(log, a_file) {
     EXPECT_INT("its user's alone", st.st_mode & 0777, 0600);
 }
 
-Test(log, a_file_that_cannot_be) {
-    errno = 4711;
-    log_use("/none/log");
-    line("one");
-    EXPECT_TEXT("stderr has it", said(), "unstall: one\n");
-    EXPECT_INT("refused", to("/none/log", "x"), -ENOENT);
-    EXPECT_INT("a folder", to("/tmp", "x"), -EISDIR);
-    EXPECT_INT("errno", errno, 4711);
-}
-
-Test(log, where_descriptor_2_is_another_file) {
-    log_stderr_is(false);
-    line("one");
-    EXPECT_INT("no error", to("stderr", "two"), 0);
-    log_use("/none/log");
-    line("three");
-    EXPECT_TEXT("nothing", said(), "");
-    log_stderr_is(true);
-    EXPECT_INT("again", to("stderr", "four"), 0);
-    EXPECT_TEXT("again", said(), "four");
-}
-
 /* %p is the number of the process. */
 Test(log, names_with_the_number_of_the_process) {
     char folder[] = "/tmp/unit-log-XXXXXX", number[16], twice[40], behind[20], name[64], wanted[64];
@@ -153,19 +130,6 @@ static void stderr_is_a_pipe_to_nobody(void) {
     close(ends[1]);
 }
 
-Test(log, a_pipe_without_a_reader) {
-    stderr_is_a_pipe_to_nobody();
-    EXPECT_INT("refused", to("stderr", "x"), -EPIPE);
-    line("nor here");
-    EXPECT_INT("no signal", signals, 0);
-    sigset_t set = pending();
-    EXPECT(!sigismember(&set, SIGPIPE));
-    pthread_sigmask(SIG_BLOCK, NULL, &set);
-    EXPECT(!sigismember(&set, SIGPIPE) && !sigismember(&set, SIGXFSZ));
-    raise(SIGPIPE);
-    EXPECT_INT("the program's own", signals, 1);
-}
-
 /* One that the program has blocked, and that waits for it, is the program's. */
 Test(log, a_signal_that_was_there) {
     sigset_t blocked, set;
@@ -182,29 +146,4 @@ Test(log, a_signal_that_was_there) {
     EXPECT_INT("not yet", signals, 0);
     pthread_sigmask(SIG_UNBLOCK, &blocked, NULL);
     EXPECT_INT("now", signals, 1);
-}
-
-/* One that comes while nothing goes wrong is the program's, too. */
-Test(log, a_file_at_its_limit) {
-    struct rlimit limit;
-    ASSERT(getrlimit(RLIMIT_FSIZE, &limit) == 0);
-    const struct rlimit before = limit;
-    limit.rlim_cur = 4;
-    ASSERT(setrlimit(RLIMIT_FSIZE, &limit) == 0);
-    EXPECT_INT("four bytes fit, the others do not", to(path, "abcdef"), -EFBIG);
-    setrlimit(RLIMIT_FSIZE, &before);
-    EXPECT_TEXT("what fits", written(), "abcd");
-    EXPECT_INT("no signal", signals, 0);
-    sigset_t set = pending();
-    EXPECT(!sigismember(&set, SIGXFSZ));
-}
-
-Test(log, no_descriptor_is_left) {
-    int before = dup(0);
-    close(before);
-    to(path, "x");
-    to("/none/log", "x");
-    int after = dup(0);
-    EXPECT_INT("the next free one", after, before);
-    close(after);
 }

@@ -1,23 +1,119 @@
 /* SPDX-License-Identifier: MIT
  *
- * The life of a process: the state of a forked child, and the waits of an exit.
+ * What the process does as a whole, where tables of cases decide it (the search of a program, the flags of a
+ * clone, the range of a dispatch), and what two threads or a handler do at one moment.
  */
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/time.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
-#include "config.h"
 #include "coalesce_buffer.h"
-#include "turn.h"
 #include "process.h"
-#include "reentry.h"
+#include "readable.h"
+#include "statistics.h"
+#include "turn.h"
 #include "window.h"
-#include "whole.h"
+
+/* A connection with three buffered bytes, in a thread that a handler has interrupted so many locks deep. */
+static struct conn *buffered(uint16_t depth) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
+    fake_log();
+    self.depth = depth;
+    in_handler();
+    return c;
+}
+
+static void is_done(void) {
+    self.depth = 0;
+    exec_failed(-1);
+    shim_closing(5);
+}
+
+/* ---- which calls will replace the image --------------------------------- */
+
+static char here[] = "/tmp/unit-XXXXXX";
+
+static void in_a_folder_with_a_program(void) {
+    cr_assert(mkdtemp(here) && chdir(here) == 0);
+    cr_assert(close(open("unit-program", O_CREAT | O_WRONLY | O_CLOEXEC, 0700)) == 0);
+    cr_assert(close(open("unit-text", O_CREAT | O_WRONLY | O_CLOEXEC, 0600)) == 0);
+}
+
+static void away_with_it(void) {
+    unlink("unit-program");
+    unlink("unit-text");
+    cr_assert(chdir("/") == 0 && rmdir(here) == 0);
+}
+
+/* As execvp(3) searches. */
+static const struct {
+    const char *name, *path, *file;
+    bool runs;
+} searches[] = {
+    {"in one directory", "/bin", "sh", true},
+    {"in the last", "/none:/nor/here:/bin", "sh", true},
+    {"in the first", "/bin:/none", "sh", true},
+    {"in none", "/none:/tmp", "sh", false},
+    {"no PATH", NULL, "sh", true},
+    {"no PATH, no such program", NULL, "unit-program", false},
+    {"by its path", "/none", "/bin/sh", true},
+    {"by its path, no such program", "/bin", "/none/sh", false},
+    {"by a path from here", "/none", "./unit-program", true},
+    {"an empty list is here", "", "unit-program", true},
+    {"an empty list is here alone", "", "sh", false},
+    {"an empty item at the begin", ":/none", "unit-program", true},
+    {"... in the middle", "/none::/nor/here", "unit-program", true},
+    {"... at the end", "/none:", "unit-program", true},
+    {"no empty item", "/none:/nor/here", "unit-program", false},
+    {"not executable", "", "unit-text", false},
+};
+
+Test(process, a_handlers_search, .init = in_a_folder_with_a_program, .fini = away_with_it) {
+    EACH_ROW(row, searches) {
+        const struct conn *c = buffered(1);
+        if (row->path)
+            setenv("PATH", row->path, 1);
+        else
+            unsetenv("PATH");
+        process_is_replaced_by(row->file);
+        EXPECT_INT(row->name, buffer_length(c) == 0, row->runs);
+        EXPECT_INT(row->name, self.depth, !row->runs);
+        EXPECT_INT(row->name, hold_refused, false);
+        is_done();
+    }
+}
+
+/* Code that must not touch our state though it ends or replaces the process. */
+Test(process, of_whom_nothing_leaves) {
+    static const volatile uint8_t shut = GATE_SHUT;
+    const struct conn *c = buffered(1);
+    self.vforked = true;
+    process_is_replaced("/bin/sh");
+    process_ends();
+    EXPECT_INT("the child of a vfork in a handler", buffer_length(c), 3);
+    self.vforked = false;
+    const volatile uint8_t *open = gate;
+    gate = &shut;
+    process_is_replaced("/bin/sh");
+    process_ends();
+    gate = open;
+    EXPECT_INT("a child that a handler forked", buffer_length(c), 3);
+    self.depth = 0;
+    self.vforked = true;
+    process_is_replaced("/bin/sh");
+    process_ends();
+    self.vforked = false;
+    EXPECT_INT("the child of a vfork", buffer_length(c), 3);
+    EXPECT_TEXT("wire", fake.wire_buffer, "");
+    is_done();
+}
 
 /* One thread's exec stops holds in the parent.  A child that another thread forks meanwhile may hold. */
 Test(process, a_child_of_a_process_in_exec_holds) {
@@ -43,22 +139,7 @@ Test(process, a_child_of_a_process_in_exec_holds) {
     EXPECT(!hold_refused);
 }
 
-/* The peer drains its side a while after the exit has begun. */
-Test(process, an_exit_waits_for_room) {
-    enum { TRIES = 40 }; /* more than the end of a turn makes */
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_warm(5);
-    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
-    fake.send_count = 0;
-    for (int i = 0; i < TRIES; i++)
-        fake.sends[i] = -EAGAIN;
-    uint64_t begun = clock_now();
-    process_ends();
-    EXPECT(clock_now() - begun >= TRIES / 2 * UINT64_C(1000000)); /* a millisecond between most of them */
-    EXPECT_INT("nothing is left", buffer_length(c), 0);
-    EXPECT_TEXT("it arrived", fake.wire_buffer, "abc");
-    EXPECT_INT("and no try more", fake.send_count, TRIES + 1);
-}
+/* ---- the end ------------------------------------------------------------ */
 
 static ssize_t never_any_room(int fd, const struct msghdr *message, int flags) {
     (void)fd, (void)message, (void)flags;
@@ -82,106 +163,7 @@ Test(process, an_exit_waits_for_a_second_and_no_longer) {
     EXPECT(took >= UINT64_C(1000000000) && took < UINT64_C(5000000000));
 }
 
-/* The thread that drains the buffer is stopped behind its system call: its bytes went twice. */
-Test(process, what_a_stopped_thread_has_sent_is_not_sent_again) {
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_warm(5);
-    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
-    buffer_begins_to_send(c->buffer, 100, true);
-    STORE(&c->draining, true);
-    fake.tcp_info.bytes_sent = 103;
-    reentry_last(c);
-    EXPECT_TEXT("all were taken", fake.wire_buffer, "");
-    STORE(&c->draining, false); /* the holder of the lock, before its system call */
-    fake.tcp_info.bytes_sent = 100;
-    EXPECT(reentry_last(c));
-    EXPECT_TEXT("sent for it", fake.wire_buffer, "abc");
-    c->buffer->in_flight = false;
-    buffer_flush(c, 0);
-    EXPECT_TEXT("and not again, if it goes on", fake.wire_buffer, "abc");
-    EXPECT(c->buffer == NULL);
-}
-
-/* ---- filters, other programs ------------------------------------------------------ */
-
-static struct conn *waited_for;
-static volatile sig_atomic_t in_child;
-static volatile pid_t forked;
-
-static void forks(int number) {
-    (void)number;
-    forked = fork();
-    in_child = forked == 0;
-}
-
-static void *holds_a_while(void *told) {
-    ASSERT(conn_lock(waited_for));
-    *(volatile bool *)told = true;
-    while (!forked)
-        usleep(1000);
-    usleep(50000);
-    conn_unlock(waited_for);
-    return NULL;
-}
-
-/* The child returns from the handler into the wait for a lock.  It has no thread that holds it. */
-Test(process, a_handler_forks_beneath_the_wait_for_a_lock, .timeout = 20) {
-    whole_start_in(MODE_CORK);
-    waited_for = whole_connected(5);
-    struct sigaction action = {.sa_handler = forks, .sa_flags = SA_RESTART};
-    ASSERT(sigaction(SIGALRM, &action, NULL) == 0);
-    volatile bool held = false;
-    pthread_t holder;
-    sigset_t alarm_only;
-    sigemptyset(&alarm_only);
-    sigaddset(&alarm_only, SIGALRM);
-    pthread_sigmask(SIG_BLOCK, &alarm_only, NULL); /* the holder never takes it */
-    ASSERT(pthread_create(&holder, NULL, holds_a_while, (void *)(uintptr_t)&held) == 0);
-    pthread_sigmask(SIG_UNBLOCK, &alarm_only, NULL);
-    while (!held)
-        usleep(1000);
-    setitimer(ITIMER_REAL, &(struct itimerval){.it_value = {0, 20000}}, NULL);
-    ASSERT(conn_lock(waited_for));
-    if (in_child)
-        _exit(waited_for->lock >> 18 == fork_generation ? 7 : 8);
-    conn_unlock(waited_for);
-    pthread_join(holder, NULL);
-    int status = 0;
-    for (int i = 0; i < 5000 && waitpid(forked, &status, WNOHANG) == 0; i++)
-        usleep(1000);
-    EXPECT_INT("the child had the lock", WIFEXITED(status) ? WEXITSTATUS(status) : -1, 7);
-    if (status == 0)
-        kill(forked, SIGKILL);
-}
-
-/* Before a seccomp filter everything leaves, and from then on no call is our own; where the
- * filter is refused after all, the mode is as before. */
-Test(process, a_filter_ends_all_calls_of_ours) {
-    for (int installed = 0; installed < 2; installed++) {
-        whole_start_in(MODE_CORK);
-        struct conn *c = whole_connected(5);
-        whole_write(5, "abc");
-        ASSERT(c->held);
-        window_now = WINDOW_NONE; /* there is no thread to be joined */
-        process_filters(false);
-        EXPECT(!c->held && config()->no_syscalls && config()->mode == MODE_OFF);
-        EXPECT_INT("the clock goes on", clock_stopped, 0);
-        process_filtered(installed);
-        EXPECT_INT("mode", config()->mode, installed ? MODE_OFF : MODE_CORK);
-        EXPECT_INT("no_syscalls", config()->no_syscalls, installed);
-        process_filtered(false); /* of another thread, which has begun none */
-        EXPECT_INT("mode", config()->mode, installed ? MODE_OFF : MODE_CORK);
-        EXPECT_INT("depth", self.depth, 0);
-        if (!installed) {
-            shim_closing(5);
-            continue;
-        }
-        fake_log();
-        whole_write(5, "head");
-        whole_write(5, "body");
-        EXPECT_TEXT("nothing but its own", fake_log(), "WRITE(5,head) WRITE(5,body)");
-    }
-}
+/* ---- filters and dispatch --------------------------------------------------- */
 
 /* Syscall User Dispatch takes the calls of the library only where its code is outside the range. */
 Test(process, a_dispatch_ends_our_calls_only_if_it_takes_them) {
@@ -228,235 +210,127 @@ Test(process, a_filter_stops_a_clock_that_is_a_call) {
     }
 }
 
-Test(process, the_strict_mode_stops_the_clock) {
-    whole_start_in(MODE_AUTO);
-    window_now = WINDOW_NONE;
-    process_filters(true);
-    EXPECT(clock_stopped != 0);
-    process_filtered(false);
-    EXPECT_INT("it was refused", clock_stopped, 0);
-}
+/* ---- forks and clones --------------------------------------------------- */
 
-/* The next program, and the receiver of a passed copy, must not take our option for its own wish. */
+/* The flags of clone3(2) are in memory that may be bad.  In off, and under a filter, only memory that is
+ * certain without a call is read; what stays unknown is taken for a child that the library does not serve.
+ * A call that must fail makes no child: a program that only asks for the call lost the cure. */
+enum where { ON_STACK, FAR, UNREADABLE, NOWHERE };
+enum meaning { NOTHING, A_FORK, ASIDE };
+
 static const struct {
-    const char *name;
-    bool here, untracked_io, app;
-    const char *log;
-} programs[] = {
-    {"a child's", false, false, false, "nodelay(5,0)"},
-    {"ours", true, false, false, "flags(5) nodelay(5,0)"},
-    {"a child's, and writes that we do not see", false, true, false, ""},
-    {"it set it itself", false, false, true, ""},
+    const char *name, *mode, *more;
+    bool filter;
+    enum where where;
+    uint64_t flags;
+    enum meaning meaning;
+} clones3[] = {
+    {"a fork", "UNSTALL_MODE=cork", NULL, false, ON_STACK, 0, A_FORK},
+    {"a fork, far", "UNSTALL_MODE=cork", NULL, false, FAR, 0, A_FORK},
+    {"memory, far", "UNSTALL_MODE=cork", NULL, false, FAR, CLONE_VM, ASIDE},
+    {"unreadable", "UNSTALL_MODE=cork", NULL, false, UNREADABLE, 0, NOTHING},
+    {"NULL", "UNSTALL_MODE=cork", NULL, false, NOWHERE, 0, NOTHING},
+    {"far, observed", "UNSTALL_MODE=observe", NULL, false, FAR, 0, A_FORK},
+    {"off", "UNSTALL_MODE=off", NULL, false, ON_STACK, 0, A_FORK},
+    {"off, memory", "UNSTALL_MODE=off", NULL, false, ON_STACK, CLONE_VM, ASIDE},
+    {"off, far", "UNSTALL_MODE=off", NULL, false, FAR, 0, ASIDE},
+    {"off, NULL", "UNSTALL_MODE=off", NULL, false, NOWHERE, 0, NOTHING},
+    {"off, with live control, far", "UNSTALL_MODE=off", "UNSTALL_STATS=/dev/shm/none", false, FAR, 0, A_FORK},
+    {"a filter", "UNSTALL_MODE=cork", NULL, true, ON_STACK, 0, A_FORK},
+    {"a filter, far", "UNSTALL_MODE=cork", NULL, true, FAR, 0, ASIDE},
 };
 
-Test(process, programs_get_the_applications_option) {
-    EACH_ROW(row, programs) {
-        whole_start_in(MODE_NODELAY);
-        struct conn *c = whole_connected(5);
-        whole_write(5, "head");
-        whole_write(5, "body");
-        ASSERT(c->policy.nodelay);
-        c->policy.untracked_io = row->untracked_io;
-        c->policy.app_nodelay = row->app;
-        hold_end_turn(PUSH_WAIT);
-        fake_log();
-        if (row->here)
-            process_is_replaced(NULL);
-        else
-            process_runs_program();
-        EXPECT_TEXT(row->name, fake_log(), row->log);
-        exec_failed(-1);
-        shim_closing(5);
-    }
+static uint64_t *far_away(void) {
+    void *far = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT(far != MAP_FAILED);
+    return far;
 }
 
-Test(process, before_a_fork_all_that_is_buffered_leaves) {
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_warm(5);
-    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
-    self.turn = NULL; /* another thread's */
-    uint32_t epoch_before = nodelay_epoch;
-    uint8_t forks = forks_made;
-    process_forks();
-    EXPECT_INT("nothing is left", buffer_length(c), 0);
-    EXPECT(c->policy.never_buffer);
-    EXPECT_INT("it may set our options back", nodelay_epoch, epoch_before + 1);
-    EXPECT_INT("counted", forks_made, (uint8_t)(forks + 1));
-}
-
-/* A vfork child runs on this thread's memory, and touches nothing of ours. */
-Test(process, in_a_vfork_child_nothing_is_touched) {
-    whole_start_in(MODE_CORK);
-    struct conn *c = whole_connected(5);
-    whole_write(5, "abc");
-    errno = 4711;
-    EXPECT(unstall_vfork_begins() != NULL);
-    EXPECT_INT("errno", errno, 4711);
-    EXPECT(!c->held && self.vforked);
-    EXPECT(unstall_vfork_begins() == NULL);
-    fake_log();
-    whole_write(5, "head");
-    whole_write(5, "body");
-    EXPECT_TEXT("its writes pass", fake_log(), "WRITE(5,head) WRITE(5,body)");
-    unstall_vfork_returned();
-    EXPECT(!self.vforked);
-}
-
-Test(process, a_threads_end_ends_its_turn) {
-    whole_start_in(MODE_CORK);
-    struct conn *c = whole_connected(5);
-    whole_write(5, "abc");
-    process_thread_ends();
-    EXPECT(!c->held && self.turn == NULL);
-}
-
-/* A handler that interrupted us ends the process: buffered bytes leave all the same. */
-Test(process, an_end_within_our_own_section) {
-    whole_start_in(MODE_COALESCE);
-    whole_warm(5);
-    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
-    self.depth = 1;
-    in_handler();
-    process_ends();
-    EXPECT_TEXT("wire", fake.wire_buffer, "abc");
-    EXPECT_INT("depth", self.depth, 0);
-}
-
-/* At the end an inherited connection gets its first values back, for the other processes that have it. */
-static const struct {
-    const char *name;
-    enum conn_origin origin;
-    bool shared, nodelay_uncertain, back;
-} inheritances[] = {
-    {"inherited", ORIGIN_FOREIGN, false, false, true},
-    {"our own", ORIGIN_SOCKET, false, false, false},
-    {"of the process that forked us", ORIGIN_FOREIGN, true, false, false},
-    {"a child of ours may write on", ORIGIN_FOREIGN, false, true, false},
-};
-
-Test(process, an_inherited_connection_goes_back_at_the_end) {
-    EACH_ROW(row, inheritances) {
-        whole_start_in(MODE_NODELAY);
-        struct conn *c = whole_connected(5);
-        whole_write(5, "head");
-        whole_write(5, "body");
-        ASSERT(c->policy.nodelay);
-        c->origin = (uint8_t)row->origin;
-        c->shared = row->shared;
-        c->policy.nodelay_uncertain = row->nodelay_uncertain;
-        hold_end_turn(PUSH_WAIT);
-        fake_log();
-        process_ends();
-        EXPECT_INT(row->name, strstr(fake_log(), "nodelay(5,0)") != NULL, row->back);
-        hold_refused = false;
-        shim_closing(5);
-    }
-}
-
-/* ---- tasks that are no threads -------------------------------------------------------- */
-
-static void passes_for_good(const char *name) {
-    EXPECT_INT(name, gate_enter(), false);
-    fake_log();
-    whole_write(5, "head");
-    whole_write(5, "body");
-    EXPECT_TEXT(name, fake_log(), "WRITE(5,head) WRITE(5,body)");
-}
-
-static void clones_while_holding(unsigned long flags) {
-    whole_start_in(MODE_CORK);
-    struct conn *c = whole_connected(5);
-    whole_write(5, "abc");
-    ASSERT(c->held);
-    window_now = WINDOW_NONE; /* there is no thread to be joined */
-    process_clones(flags);
-    EXPECT(!c->held && self.turn == NULL);
-}
-
-/* A task with our memory and no descriptors of its own kind, or the reverse: every call passes, in
- * children of fork, too. */
-Test(process, a_task_that_shares_memory_alone) {
-    clones_while_holding(CLONE_VM);
-    passes_for_good("in the parent");
+static enum meaning meaning_in_a_child(size_t row) {
+    int status = -1;
     pid_t child = fork();
     if (child == 0) {
-        process_forked(0, 0);
-        _exit(gate_enter());
+        uint64_t flags = clones3[row].flags, *far = NULL;
+        whole_start((const char *const[]){clones3[row].mode, clones3[row].more, NULL});
+        readable_start();
+        window_now = WINDOW_NONE;
+        if (clones3[row].filter)
+            config_switch(MODE_OFF, true);
+        if (clones3[row].where != NOWHERE) {
+            far = far_away();
+            *far = flags;
+        }
+        if (clones3[row].where == UNREADABLE)
+            mprotect(far, 4096, PROT_NONE);
+        uint32_t before = nodelay_epoch;
+        process_clones_by(clones3[row].where == ON_STACK ? &flags : far);
+        _exit(!gate_enter() ? ASIDE : nodelay_epoch != before ? A_FORK : NOTHING);
     }
-    int status;
-    EXPECT_INT("the child", waitpid(child, &status, 0), child);
-    EXPECT_INT("its gate is shut", status, 0);
+    ASSERT(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return (enum meaning)WEXITSTATUS(status);
 }
 
-Test(process, a_task_that_shares_descriptors_alone) {
-    clones_while_holding(CLONE_FILES);
-    passes_for_good("descriptors");
+Test(process, what_clone3_makes) {
+    for (size_t i = 0; i < ARRAY_SIZE(clones3); i++)
+        EXPECT_INT(clones3[i].name, meaning_in_a_child(i), clones3[i].meaning);
 }
 
-/* Bytes for which the kernel has no room would be lost: the library stays for them. */
-Test(process, a_task_that_shares_memory_while_there_is_no_room) {
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_warm(5);
-    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
-    for (unsigned i = fake.send_count; i < FAKE_SENDS; i++)
-        fake.sends[i] = -EAGAIN;
+/* Bytes for which there was no room: everything stays, and the thread that will send them is back. */
+Test(process, a_strange_task_while_bytes_are_left, .timeout = 20) {
+    struct conn *c = buffered(0);
+    struct kernel_ops ops = *kernel;
+    ops.send = never_any_room;
+    const struct kernel_ops *before = kernel;
+    kernel = &ops;
     window_now = WINDOW_NONE;
     process_clones(CLONE_VM);
-    EXPECT_INT("still there", buffer_length(c), 3);
-    EXPECT(gate_enter());
+    EXPECT_INT("it runs", window_state(), WINDOW_RUNS);
+    EXPECT(gate_enter() && config()->killed);
+    EXPECT_INT("left", buffer_length(c), 3);
+    kernel = before;
+    window_stop();
+    EXPECT_INT("sent", buffer_length(c), 0);
 }
 
-/* The child of a fork has a single task: the table that becomes its own is the one that it had. */
-Test(process, a_single_task_unshares_its_table) {
-    whole_start_in(MODE_CORK);
-    whole_connected(5);
+/* A process of one task keeps its table.  A passing change need not last.  Of two tasks one has the old
+ * table. */
+static const struct {
+    const char *name, *mode, *more;
+    bool filter, stays;
+} tables[] = {
+    {"it cures", "UNSTALL_MODE=cork", NULL, false, true},
+    {"it cures, under a filter", "UNSTALL_MODE=cork", NULL, true, false},
+    {"it only passes", "UNSTALL_MODE=off", NULL, false, false},
+    {"it only observes", "UNSTALL_MODE=observe", NULL, false, true},
+    {"off, with an experiment", "UNSTALL_MODE=off", "UNSTALL_ARMS=off:50,cork:50", false, true},
+    {"off, with live control", "UNSTALL_MODE=off", "UNSTALL_STATS=/dev/shm/none", false, true},
+};
+
+static bool stays_in_a_child(size_t row) {
+    int status = -1;
     pid_t child = fork();
     if (child == 0) {
-        process_forked(0, 0);
+        whole_start((const char *const[]){tables[row].mode, tables[row].more, NULL});
+        window_now = WINDOW_NONE;
+        if (tables[row].filter)
+            config_switch(MODE_OFF, true);
         process_unshares_table();
-        _exit(gate_enter() ? 0 : 1);
+        _exit(gate_enter() ? 3 : 4);
     }
-    int status;
-    EXPECT_INT("the child", waitpid(child, &status, 0), child);
-    EXPECT_INT("its gate is open", status, 0);
+    ASSERT(waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return WEXITSTATUS(status) == 3;
 }
 
-Test(process, a_clone_that_is_a_fork_or_a_thread) {
-    uint32_t epoch_before = nodelay_epoch;
-    clones_while_holding(0);
-    EXPECT(gate_enter());
-    EXPECT_INT("a fork", nodelay_epoch, epoch_before + 1);
-    process_clones(CLONE_VM | CLONE_FILES | CLONE_THREAD | CLONE_SETTLS);
-    EXPECT(gate_enter());
-    EXPECT_INT("a thread", nodelay_epoch, epoch_before + 1);
-    process_clones(CLONE_VM | CLONE_FILES | CLONE_THREAD); /* on thread-locals of another */
-    passes_for_good("no thread of its own");
-}
-
-/* A handler that interrupted us tries to run a program that does not exist: it will return. */
-Test(process, a_handlers_failed_exec_changes_nothing) {
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_warm(5);
-    whole_write(5, "abc");
-    fake_log();
-    self.depth = 1;
-    in_handler();
-    process_is_replaced("/none/such");
-    EXPECT_INT("still there", buffer_length(c), 3);
-    EXPECT_TEXT("nothing is asked", fake_log(), "");
-    process_is_replaced("/bin/sh");
-    EXPECT_INT("now it leaves", buffer_length(c), 0);
-}
-
-/* The kernel has refused a task of the program: a thread of ours counts, too. */
-Test(process, a_thread_of_ours_makes_room) {
+Test(process, a_table_of_its_own) {
+    for (size_t i = 0; i < ARRAY_SIZE(tables); i++)
+        EXPECT_INT(tables[i].name, stays_in_a_child(i), tables[i].stays);
     whole_start_in(MODE_CORK);
-    struct conn *c = whole_connected(5);
-    whole_write(5, "abc");
-    EXPECT(!window_stop_for_task_limit() && c->held); /* there was none yet */
-    window_process = getpid();
     window_now = WINDOW_NONE;
-    EXPECT(window_stop_for_task_limit() && !c->held);
-    gate_shuts_for_good();
-    EXPECT(!window_stop_for_task_limit());
+    cr_assert(window_tasks() != 1, "the runner has a thread of its own");
+    self.vforked = true;
+    process_unshares_table();
+    self.vforked = false;
+    EXPECT(gate_enter());
+    process_unshares_table();
+    EXPECT(!gate_enter());
 }

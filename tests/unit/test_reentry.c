@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A signal handler interrupts our own thread inside a lock, and what it leaves there.  These are moments of one
- * instruction, which tests/torture and tests/preload meet by chance alone.
+ * A signal handler interrupts our own thread inside a lock, and what it leaves there.  These are moments of
+ * one instruction, which tests/torture and tests/preload meet by chance alone.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -86,7 +86,10 @@ static void step(int *fd, const char *word)
         break;
     case 'o': places[n](*fd); waiting += 10; break;
     case 'x': CHECK(system("true") == 0); break;
-    case 'E': execl("/bin/true", "true", NULL); die("exec");
+    case 'E':
+        execl("/nowhere/true", "true", NULL); /* as a search of PATH */
+        execl("/bin/true", "true", NULL);
+        die("exec");
     case 'F':
         if (fork() == 0) break;
         wait(NULL);
@@ -95,11 +98,22 @@ static void step(int *fd, const char *word)
     }
 }
 
+/* How many statistics files are mapped. */
+static int files(void)
+{
+    static char maps[1 << 16];
+    int count = 0, fd = (int)raw4(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY, 0);
+    for (long n, at = 0; (n = raw3(SYS_read, fd, maps + at, sizeof maps - 1 - at)) > 0;) at += n;
+    for (const char *at = maps; (at = strstr(at, ".unstall")); at++) count++;
+    raw1(SYS_close, fd);
+    return count;
+}
+
 int main(int argc, char **argv)
 {
     int fd = connected(true);
     for (int i = 1; i < argc; i++) step(&fd, argv[i]);
-    ADD_FACT("\"nodelay\": %d", raw_option(fd, IPPROTO_TCP, TCP_NODELAY));
+    ADD_FACT("\"nodelay\": %d, \"mapped\": %d", raw_option(fd, IPPROTO_TCP, TCP_NODELAY), files());
     close(fd);
     return report();
 }
