@@ -15,30 +15,20 @@ PACKAGES=(libcriterion-dev libc6-dev libdw-dev libelf-dev libpcap-dev libncurses
 LIMIT_S=120 # a program of tests
 
 # Where qemu-user 7.2 differs from a kernel: program, pattern of its tests | why.
-# `rings` is not run: it has no io_uring, for which the tests wait.
 OTHERWISE='
 window::*                                             | refuses a clone(2) without CLONE_SYSVSEM
-window_steps::where_it_is_decided                     | the same
-window_steps::without_a_thread_they_are_sent          | the same
-raw_start::*                                          | the same
+raw_thread::*                                         | the same
 programs::a_strange_task_while_bytes_are_left         | the same
-shim_fast::states_of_a_connection                     | the same
-shim_write::a_bursty_connection_decides_about_the_thread | the same
-shim_write::the_first_hold_decides_about_the_thread   | the same
 rights::a_signal_to_the_thread_ends_it                | the same
 rights::the_thread_starts_again_afterwards            | the same
 process::a_child_of_a_process_in_exec_holds           | the same
 process::a_handler_forks_beneath_the_wait_for_a_lock  | accepts MADV_WIPEONFORK and wipes nothing
 process::a_single_task_unshares_its_table             | the same
 programs::a_table_of_its_own                          | the same
-gate::stories                                         | the same
 reentry::a_handlers_sendfile_*                        | has no process_vm_readv(2) and no preadv2(2)
 reentry::what_was_kept_aside_leaves_with_the_lock     | the same
-kernel::cookies                                       | has no SO_COOKIE
-kernel::facts_of_a_connection                         | gives four bytes of TCP_INFO
-kernel::flags_of_a_send                               | the same
+kernel::flags_of_a_send                               | gives four bytes of TCP_INFO
 clock::is_the_kernels                                 | has no vDSO
-conn::what_is_illegal_is_told                         | writes a line of its own when a program traps
 modules::a_long_path                                  | shows pages without and with code as one mapping
 modules::code_with_a_file                             | the same
 modules::noted_twice                                  | the same
@@ -112,7 +102,6 @@ configure_and_build || die "the unit tests do not build"
 
 passed=0 otherwise=0 failed=()
 for program in "${programs[@]}"; do
-    [[ $program != */test-rings ]] || continue
     said=$(said_by "$program")
     if ! [[ $said =~ Tested:\ ([0-9]+)\ \|\ Passing:\ ([0-9]+) ]]; then
         failed+=("$program (said no sum)")

@@ -183,15 +183,22 @@ def test_children(mode, value, loaded):
     assert (sorted(facts["us"])[4] < STALL_MS * 1000) is loaded
 
 
-def test_bare_children_keep_the_users_other_preloads():
+@pytest.mark.parametrize("value, left", [
+    ("{us}", ""),
+    ("{us}:libm.so.6", "libm.so.6"),
+    ("libm.so.6:{us}", "libm.so.6:"),
+    ("libm.so.6 {us} libdl.so.2", "libm.so.6 libdl.so.2"),
+    ("libm.so.6:{us}:{us}:libdl.so.2", "libm.so.6:libdl.so.2"),
+    ("{us}:/none/mylibunstall.so:ibunstall.so:{us}.1", "/none/mylibunstall.so:ibunstall.so:{us}.1"),
+])
+def test_bare_children_keep_the_users_other_preloads(value, left):
     """UNSTALL_CHILDREN=0 takes out our own entry of LD_PRELOAD, and no other one."""
-    own = preload_env()["LD_PRELOAD"]
-    for value in (f"{own}:libm.so.6", f"libm.so.6 {own}", f"libm.so.6:{own}:libdl.so.2"):
-        env = preload_env(UNSTALL_CHILDREN="0")
-        env["LD_PRELOAD"] = value
-        done = run(["/bin/sh", "-c", "/usr/bin/env; exit 0"], env)
-        (entry,) = [line for line in done.stdout.splitlines() if line.startswith("LD_PRELOAD=")]
-        assert "libm.so.6" in entry and "libunstall" not in entry
+    us = preload_env()["LD_PRELOAD"]
+    for children, wanted in (("0", left), ("1", value)):
+        env = preload_env(UNSTALL_CHILDREN=children, LD_PRELOADED=us)
+        env["LD_PRELOAD"] = value.format(us=us)
+        lines = run(["/usr/bin/env"], env).stdout.splitlines()
+        assert f"LD_PRELOAD={wanted.format(us=us)}" in lines and f"LD_PRELOADED={us}" in lines
 
 
 # ---- setuid ----------------------------------------------------------------

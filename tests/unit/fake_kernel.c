@@ -55,48 +55,36 @@ static int set_option(int fd, int level, int name, int value) {
     return fake.set_error;
 }
 
-static int answer(int *value, int n) {
-    *value = n;
-    return n ? 0 : -EINVAL;
-}
-
 static int get_option(int fd, int level, int name, int *value) {
-    if (level == SOL_SOCKET && name == SO_SNDBUF)
-        return answer(value, fake.room);
-    if (level == SOL_SOCKET && name == SO_PROTOCOL) {
-        fake_note("protocol", fd, NULL, 0);
-        return fake.protocol < 0 ? fake.protocol : answer(value, fake.protocol);
+    int ulp;
+    memcpy(&ulp, fake.ulp, sizeof(ulp));
+    const struct {
+        int level, name;
+        const char *noted; /* NULL: not in the log */
+        int answer;
+        bool refused;
+    } options[] = {
+        {SOL_SOCKET, SO_SNDBUF, NULL, fake.room, !fake.room},
+        {SOL_SOCKET, SO_PROTOCOL, "protocol", fake.protocol, fake.protocol <= 0},
+        {SOL_SOCKET, SO_TYPE, "type", fake.type ? fake.type : SOCK_STREAM, false},
+        {SOL_SOCKET, SO_TIMESTAMPING, "stamps?", fake.stamps, false},
+        {SOL_SOCKET, SO_ZEROCOPY, "zerocopy?", fake.zerocopy, false},
+        {IPPROTO_TCP, TCP_MAXSEG, "mss", fake.mss, !fake.mss},
+        {IPPROTO_TCP, TCP_NODELAY, "nodelay?", fake.nodelay, false},
+        {IPPROTO_TCP, TCP_CORK, "cork?", fake.cork, false},
+        {IPPROTO_TCP, TCP_ULP, "ulp?", ulp, false},
+        {IPPROTO_TCP, TCP_NOTSENT_LOWAT, "unsent?", fake.unsent, false},
+    };
+    for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+        if (options[i].level != level || options[i].name != name)
+            continue;
+        if (options[i].noted)
+            fake_note(options[i].noted, fd, NULL, 0);
+        *value = options[i].answer;
+        return !options[i].refused ? 0 : *value < 0 ? *value : -EINVAL;
     }
-    if (level == SOL_SOCKET && name == SO_TYPE) {
-        fake_note("type", fd, NULL, 0);
-        return answer(value, fake.type ? fake.type : SOCK_STREAM);
-    }
-    if (level == SOL_SOCKET && (name == SO_TIMESTAMPING || name == SO_ZEROCOPY)) {
-        fake_note(name == SO_ZEROCOPY ? "zerocopy?" : "stamps?", fd, NULL, 0);
-        *value = name == SO_ZEROCOPY ? fake.zerocopy : fake.stamps;
-        return 0;
-    }
-    const char *what = level != IPPROTO_TCP  ? "get"
-                       : name == TCP_MAXSEG  ? "mss"
-                       : name == TCP_NODELAY ? "nodelay?"
-                       : name == TCP_CORK    ? "cork?"
-                       : name == TCP_ULP     ? "ulp?"
-                       : name == TCP_NOTSENT_LOWAT ? "unsent?"
-                                             : "get";
-    fake_note(what, fd, NULL, 0);
-    if (level == IPPROTO_TCP && name == TCP_NODELAY)
-        *value = fake.nodelay;
-    else if (level == IPPROTO_TCP && name == TCP_CORK)
-        *value = fake.cork;
-    else if (level == IPPROTO_TCP && name == TCP_ULP)
-        memcpy(value, fake.ulp, sizeof(*value));
-    else if (level == IPPROTO_TCP && name == TCP_NOTSENT_LOWAT)
-        *value = fake.unsent;
-    else if (level == IPPROTO_TCP && name == TCP_MAXSEG && fake.mss)
-        *value = fake.mss;
-    else
-        return -EINVAL;
-    return 0;
+    fake_note("get", fd, NULL, 0);
+    return -EINVAL;
 }
 
 static int cookie(int fd, uint64_t *value) {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "chance.h"
 #include "unit.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -20,14 +21,6 @@ static struct input {
     size_t size;
 } kept[KEPT_MOST];
 static size_t kept_count;
-
-static uint32_t draw(uint32_t below) {
-    static uint64_t state = 88172645463325252;
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return (uint32_t)(state >> 20) % below;
-}
 
 static void load(void) {
     struct dirent **entries;
@@ -64,12 +57,6 @@ static void vary(struct input *in) {
         in->bytes[draw((uint32_t)in->size)] = (uint8_t)draw(256);
 }
 
-static void invent(struct input *in) {
-    in->size = 20 + draw(LONGEST - 20);
-    for (size_t i = 0; i < in->size; i++)
-        in->bytes[i] = (uint8_t)draw(256);
-}
-
 Test(calls, varied) {
     static struct input in;
     for (int i = 0; i < RUNS; i++) {
@@ -81,7 +68,9 @@ Test(calls, varied) {
 Test(calls, invented) {
     static struct input in;
     for (int i = 0; i < RUNS; i++) {
-        invent(&in);
+        in.size = 20 + draw(LONGEST - 20);
+        for (size_t n = 0; n < in.size; n++)
+            in.bytes[n] = (uint8_t)draw(256);
         LLVMFuzzerTestOneInput(in.bytes, in.size);
     }
 }

@@ -1,159 +1,140 @@
 /* SPDX-License-Identifier: MIT
  *
- * The lock of a connection, and its repair in the child of a fork.
+ * A connection's lock and its repair in the child of a fork; the table of descriptors and the pool of
+ * connections, against a model.
  */
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <time.h>
 
+#include "buffered.h"
+#include "chance.h"
 #include "config.h"
 #include "conn.h"
-#include "fds.h"
-#include "buffered.h"
 #include "evidence.h"
 #include "fake_kernel.h"
-#include "reentry.h"
+#include "fds.h"
 #include "lock.h"
+#include "reentry.h"
 #include "unit.h"
+
+static void set_up(void) {
+    fake_kernel_install();
+    config_load((char *[]){(char[]){"UNSTALL_MODE=observe"}, NULL}, "prog");
+}
+
+TestSuite(conn, .init = set_up, .timeout = 30);
+
+/* ---- its lock ----------------------------------------------------------- */
 
 static struct conn shared;
 
 Test(conn, lock_and_trylock) {
-    ASSERT(conn_lock(&shared));
-    EXPECT_INT("depth", self.depth, 1);
-    cr_expect(!conn_trylock(&shared), "taken");
-    EXPECT_INT("depth", self.depth, 1);
-    conn_unlock(&shared);
-    cr_expect(conn_trylock(&shared), "free");
-    conn_unlock(&shared);
-    EXPECT_INT("depth", self.depth, 0);
-}
-
-Test(conn, a_short_lock_that_is_taken) {
     static uint32_t list;
-    ASSERT(spin_lock(&list));
-    cr_expect(!spin_trylock(&list), "taken");
+    ASSERT(conn_lock(&shared) && !conn_trylock(&shared));
     EXPECT_INT("depth", self.depth, 1);
+    conn_unlock(&shared);
+    ASSERT(conn_trylock(&shared));
+    conn_unlock(&shared);
+    ASSERT(spin_lock(&list) && !spin_trylock(&list));
     spin_unlock(&list);
-    cr_expect(spin_trylock(&list), "free");
-    EXPECT(self.depth == 1 && self.spinning == &list);
+    ASSERT(spin_trylock(&list) && self.spinning == &list);
     spin_unlock(&list);
     EXPECT(self.depth == 0 && !self.spinning);
 }
 
 enum { THREADS = 4, ROUNDS = 20000 };
-static long guarded;
+static volatile long guarded;
 
-static void *add(void *unused) {
-    (void)unused;
-    for (int i = 0; i < ROUNDS; i++) {
+static void *add(void *rounds) {
+    for (long i = 0; i < (long)rounds; i++) {
         ASSERT(conn_lock(&shared));
-        long seen = *(volatile long *)&guarded;
-        if (i % 64 == 0)
-            __atomic_signal_fence(__ATOMIC_SEQ_CST);
-        *(volatile long *)&guarded = seen + 1;
+        guarded = guarded + 1;
         conn_unlock(&shared);
     }
     return NULL;
 }
 
-Test(conn, threads_take_turns, .timeout = 30) {
+/* A waiter that sleeps in the kernel is woken. */
+Test(conn, threads_take_turns) {
     pthread_t threads[THREADS];
+    ASSERT(conn_lock(&shared));
     for (int i = 0; i < THREADS; i++)
-        ASSERT(pthread_create(&threads[i], NULL, add, NULL) == 0);
+        ASSERT(pthread_create(&threads[i], NULL, add, (void *)ROUNDS) == 0);
+    while ((LOAD(&shared.lock) & 3) != 2) /* bounded by the test's time */
+        sched_yield();
+    conn_unlock(&shared);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     EXPECT_INT("all of them", guarded, THREADS * ROUNDS);
     EXPECT_INT("free again", shared.lock & 3, 0);
 }
 
-static void *wait_for_it(void *unused) {
+static bool taken_from_us;
+
+static void *notices_the_fork(void *unused) {
     (void)unused;
-    ASSERT(conn_lock(&shared));
-    guarded = 1;
-    conn_unlock(&shared);
+    lock_forked();
     return NULL;
 }
 
-/* A waiter that sleeps in the kernel is woken. */
-Test(conn, a_sleeping_waiter_is_woken, .timeout = 10) {
+static void *tries(void *unused) {
+    (void)unused;
+    taken_from_us = conn_trylock(&shared);
+    return NULL;
+}
+
+static void in_a_thread(void *(*run)(void *)) {
     pthread_t thread;
-    ASSERT(conn_lock(&shared));
-    ASSERT(pthread_create(&thread, NULL, wait_for_it, NULL) == 0);
-    while ((LOAD(&shared.lock) & 3) != 2) /* bounded by the test's time */
-        sched_yield();
-    conn_unlock(&shared);
+    ASSERT(pthread_create(&thread, NULL, run, NULL) == 0);
     pthread_join(thread, NULL);
-    EXPECT_INT("it came", guarded, 1);
 }
 
-/* In the child: a lock that a thread of the parent held is free. */
-Test(conn, a_lock_of_the_parents_is_repaired) {
-    config_load(NULL, "prog");
-    struct conn *c = fds_create(5, ORIGIN_SOCKET); /* and never unlocked */
-    ASSERT(unit_buffer(c, "abc"));
-    c->held = c->ticking = c->draining = c->flush_blocked = true;
-    c->pending_error = 32;
-    c->turn_owner = &self;
-    c->policy.position = 4;
-    c->policy.bursty = true;
-    c->counts.writes = 9;
-    self.depth = 0;
-    lock_forked();
-    ASSERT(conn_lock(c));
-    EXPECT(!c->held && !c->ticking && !c->draining && !c->flush_blocked);
-    EXPECT(c->next_ticking == NULL && c->turn_owner == NULL && c->pending_error == 0);
-    EXPECT_INT("what was buffered is the parent's to send", buffer_length(c), 0);
-    EXPECT_INT("position", c->policy.position, 0);
-    EXPECT_INT("counts start at zero", c->counts.writes, 0);
-    EXPECT_INT("origin", c->origin, ORIGIN_FOREIGN);
-    EXPECT(c->shared);
-    cr_expect(c->policy.bursty, "what was learnt stays");
-    EXPECT_INT("still the same", c->fd, 5);
-    conn_unlock(c);
-    EXPECT_INT("free in this generation", c->lock, lock_free_word());
-    EXPECT(conn_trylock(c));
-    conn_unlock(c);
+/* After a fork that passed by the library, the first call may come from a new thread of the child. */
+Test(conn, another_thread_notices_the_fork) {
+    ASSERT(conn_lock(&shared));
+    conn_unlock(&shared);
+    in_a_thread(notices_the_fork);
+    ASSERT(conn_lock(&shared)); /* repairs it */
+    conn_unlock(&shared);
+    ASSERT(conn_lock(&shared));
+    cr_expect(lock_is_mine(&shared.lock), "of this generation");
+    in_a_thread(tries);
+    cr_expect(!taken_from_us, "nobody else has it");
+    conn_unlock(&shared);
 }
 
-Test(conn, trylock_repairs_too) {
-    struct conn *c = fds_create(5, ORIGIN_SOCKET);
-    c->held = true;
-    conn_unlock(c);
-    lock_forked();
-    EXPECT(conn_trylock(c));
-    EXPECT(!c->held);
-    conn_unlock(c);
-    EXPECT_INT("depth", self.depth, 0);
-}
+/* ---- its repair --------------------------------------------------------- */
 
-/* A forked child drops all other work that threads and handlers of the parent had begun. */
-Test(conn, nothing_that_was_begun_goes_on_in_the_child) {
-    struct piece piece = {0};
-    struct thread others;
-    config_load((char *[]){(char[]){"UNSTALL_MODE=observe"}, NULL}, "prog");
-    struct conn *c = fds_create(5, ORIGIN_ACCEPTED);
-    ASSERT(evidence_begin(c));
-    c->evidence->small_writes = 3;
-    c->evidence->suspect = true;
-    c->policy.untracked_io = true;
-    c->policy.quick_turns = 9;
-    conn_unlock(c);
-    c->aside = (uintptr_t)&piece;
-    c->turn_owner = &others;
-    c->turn_end = TURN_LEFT;
-    lock_forked();
-    ASSERT(conn_lock(c));
-    EXPECT(!c->aside && !c->turn_owner);
-    EXPECT_INT("the turn", c->turn_end, TURN_ENDS);
-    EXPECT_INT("a habit is proved anew", c->policy.quick_turns, 0);
-    EXPECT_INT("the evidence", c->evidence->small_writes, 0);
-    EXPECT(!c->evidence->suspect);
-    EXPECT(c->untracked_at_fork && c->policy.untracked_io);
-    EXPECT_INT("in use", c->refs, 1);
-    conn_unlock(c);
+/* In the child of a fork: a lock that a thread of the parent held is free, what was begun does not go on,
+ * what was buffered is the parent's to send, and what was learned stays. */
+Test(conn, nothing_of_the_parents_goes_on_in_the_child) {
+    static struct piece piece;
+    for (int tries_it = 0; tries_it < 2; tries_it++) {
+        struct conn *c = fds_create(5, ORIGIN_ACCEPTED); /* and never unlocked */
+        ASSERT(unit_buffer(c, "abc") && evidence_begin(c));
+        c->evidence->small_writes = 3;
+        c->evidence->suspect = true;
+        c->held = c->ticking = c->draining = c->flush_blocked = true;
+        c->pending_error = 32;
+        c->turn_owner = &self;
+        c->turn_end = TURN_LEFT;
+        c->aside = (uintptr_t)&piece;
+        c->policy = (struct policy){.position = 4, .bursty = true, .untracked_io = true, .quick_turns = 9};
+        c->counts.writes = 9;
+        self.depth = 0;
+        lock_forked();
+        ASSERT(tries_it ? conn_trylock(c) : conn_lock(c));
+        EXPECT(!c->held && !c->ticking && !c->draining && !c->flush_blocked && !c->aside);
+        EXPECT(!c->next_ticking && !c->turn_owner && !c->pending_error && c->turn_end == TURN_ENDS);
+        EXPECT_INT("buffered", buffer_length(c), 0);
+        EXPECT(c->counts.writes == 0 && c->evidence->small_writes == 0 && !c->evidence->suspect);
+        EXPECT(c->shared && c->origin == ORIGIN_FOREIGN && c->untracked_at_fork);
+        EXPECT(c->policy.position == 0 && c->policy.quick_turns == 0 && c->policy.never_buffer);
+        EXPECT(c->policy.bursty && c->policy.untracked_io && c->fd == 5 && c->refs == 1);
+        conn_unlock(c);
+        EXPECT_INT("free in this generation", c->lock, lock_free_word());
+    }
 }
 
 /* rings.c tries the lock of the newest connection, which may have ended before a fork.  The repair in the
@@ -171,17 +152,14 @@ Test(conn, a_repair_leaves_the_list_of_free_ones_whole) {
     ASSERT(conn_trylock(c[2]));
     conn_unlock(c[2]);
     for (int i = 2; i >= 0; i--) {
-        struct conn *again = fds_create(5, ORIGIN_SOCKET);
+        struct conn *again = fds_create(5 + i, ORIGIN_SOCKET);
         cr_expect(again == c[i], "place %d", i);
-        fds_share(again, 50 + i);
         conn_unlock(again);
     }
 }
 
 /* A connection that the parent has closed and still sends from: a copy here would keep its socket open. */
 Test(conn, a_lingering_connection_is_the_parents) {
-    fake_kernel_install();
-    config_load(NULL, "prog");
     struct conn *lingers = fds_create(300, ORIGIN_SOCKET), *other = fds_create(6, ORIGIN_SOCKET);
     ASSERT(unit_buffer(lingers, "abc"));
     lingers->lingering = true;
@@ -193,13 +171,12 @@ Test(conn, a_lingering_connection_is_the_parents) {
         in_use += c == other ? 1 : 100;
     EXPECT_INT("the other alone", in_use, 1);
     EXPECT_TEXT("closed here", fake_log(), "close(300)");
-    EXPECT_INT("its number", fds_word(300), FDS_UNKNOWN);
-    EXPECT(lingers->refs == 0 && !lingers->lingering);
+    EXPECT(fds_word(300) == FDS_UNKNOWN && lingers->refs == 0 && !lingers->lingering);
 }
 
-/* The next connection in this place begins with nothing of the one before. */
+/* The next connection in this place begins with nothing of the one before, but the window's thread may still
+ * have it on its list. */
 Test(conn, what_a_reset_clears_and_keeps) {
-    config_load((char *[]){(char[]){"UNSTALL_MODE=observe"}, NULL}, "prog");
     struct conn *c = fds_create(5, ORIGIN_SOCKET), *next = fds_create(6, ORIGIN_SOCKET);
     conn_unlock(next);
     uint16_t generation = c->generation;
@@ -211,125 +188,190 @@ Test(conn, what_a_reset_clears_and_keeps) {
     c->counts.writes = c->epoch = c->endpoint = 1;
     conn_reset(c, 9, ORIGIN_ACCEPTED);
     EXPECT_INT("another one", c->generation, generation + 1);
-    EXPECT_INT("fd", c->fd, 9);
-    EXPECT_INT("refs", c->refs, 1);
-    EXPECT_INT("origin", c->origin, ORIGIN_ACCEPTED);
-    EXPECT_INT("forks", c->forks, 7);
+    EXPECT(c->fd == 9 && c->refs == 1 && c->origin == ORIGIN_ACCEPTED && c->forks == 7);
     EXPECT(!c->buffer && !c->evidence && !c->passed && !c->shared);
     EXPECT(c->counts.writes == 0 && c->epoch == 0 && c->endpoint == 0);
-    EXPECT(c->ticking && c->next_ticking == next); /* the window's thread has it still */
+    EXPECT(c->ticking && c->next_ticking == next);
     conn_unlock(c);
-}
-
-static bool taken_from_us;
-
-static void *notices_the_fork(void *unused) {
-    (void)unused;
-    lock_forked();
-    return NULL;
-}
-
-static void *tries(void *unused) {
-    (void)unused;
-    taken_from_us = conn_trylock(&shared);
-    if (taken_from_us)
-        conn_unlock(&shared);
-    return NULL;
-}
-
-static void in_a_thread(void *(*run)(void *)) {
-    pthread_t thread;
-    ASSERT(pthread_create(&thread, NULL, run, NULL) == 0);
-    pthread_join(thread, NULL);
-}
-
-/* After a fork that passed by the library, the first call may come from a new thread of the child. */
-Test(conn, another_thread_notices_the_fork, .timeout = 10) {
-    ASSERT(conn_lock(&shared));
-    conn_unlock(&shared);
-    in_a_thread(notices_the_fork);
-    ASSERT(conn_lock(&shared)); /* repairs it */
-    conn_unlock(&shared);
-    ASSERT(conn_lock(&shared));
-    cr_expect(lock_is_mine(&shared.lock), "of this generation");
-    in_a_thread(tries);
-    cr_expect(!taken_from_us, "nobody else has it");
-    conn_unlock(&shared);
 }
 
 Test(conn, fits_the_thread_local_budget) {
     cr_expect(sizeof(struct thread) <= 136, "512 bytes in all, of which others need some");
 }
 
-/* ---- legal combinations ------------------------------------------ */
-
-enum { IS_HELD = 1, IS_BUFFERED = 2, IS_DRAINING = 4, IS_BLOCKED = 8, IS_LINGERING = 16 };
-
-static struct conn *with_facts(unsigned facts) {
-    config_load(NULL, "prog");
-    struct conn *c = fds_create(5, ORIGIN_SOCKET);
-    if (facts & IS_BUFFERED)
-        ASSERT(unit_buffer(c, "abc"));
-    c->held = facts & IS_HELD;
-    c->draining = facts & IS_DRAINING;
-    c->flush_blocked = facts & IS_BLOCKED;
-    c->lingering = facts & IS_LINGERING;
-    return c;
-}
+/* ---- legal combinations: the check that all tests of the core make --------- */
 
 Test(conn, fifteen_combinations_are_legal) {
-    static const unsigned all[] = {0, 1, 2, 2 | 4, 2 | 8, 2 | 4 | 8, 1 | 2, 1 | 2 | 4, 1 | 2 | 8,
-                                   1 | 2 | 4 | 8, 16, 16 | 2, 16 | 2 | 4, 16 | 2 | 8, 16 | 2 | 4 | 8};
+    enum { IS_HELD = 1, IS_BUFFERED = 2, IS_DRAINING = 4, IS_BLOCKED = 8, IS_LINGERING = 16 };
+    int legal = 0;
     for (unsigned facts = 0; facts < 2 * IS_LINGERING; facts++) {
-        struct conn *c = with_facts(facts);
-        bool wanted = false;
-        for (size_t i = 0; i < ARRAY_SIZE(all); i++)
-            wanted |= all[i] == facts;
-        cr_expect(conn_is_legal(c) == wanted, "facts %u", facts);
+        struct conn *c = fds_create(5, ORIGIN_SOCKET);
+        if (facts & IS_BUFFERED)
+            ASSERT(unit_buffer(c, "abc"));
+        c->held = facts & IS_HELD;
+        c->draining = facts & IS_DRAINING;
+        c->flush_blocked = facts & IS_BLOCKED;
+        c->lingering = facts & IS_LINGERING;
+        bool sends = facts & (IS_DRAINING | IS_BLOCKED), both = c->held && c->lingering;
+        EXPECT_INT("legal", conn_is_legal(c), !both && (!sends || (facts & IS_BUFFERED)));
+        legal += conn_is_legal(c);
+        c->refs = 0;
+        EXPECT_INT("nothing is true of a free place", conn_is_legal(c), facts == 0);
         conn_reset(c, 5, ORIGIN_SOCKET);
         conn_unlock(c);
     }
+    EXPECT_INT("legal ones", legal, 15);
 }
 
-Test(conn, nothing_is_true_of_a_free_place) {
-    struct conn *c = with_facts(IS_HELD);
-    EXPECT(conn_is_legal(c));
-    c->refs = 0;
-    EXPECT(!conn_is_legal(c));
-}
+/* ---- the table and the pool --------------------------------------------- */
 
-#if defined(__aarch64__) /* the signal of __builtin_trap() */
-#define TRAPS SIGTRAP
-#else
-#define TRAPS SIGILL
-#endif
-
-Test(conn, an_unlock_finds_what_is_illegal, .signal = TRAPS) {
-    conn_unlock(with_facts(IS_DRAINING));
-}
-
-/* The illegal combination goes to the log before the process ends. */
-Test(conn, what_is_illegal_is_told) {
-    static char said[256];
-    int ends[2], status;
-    ASSERT(pipe(ends) == 0);
-    pid_t child = fork();
-    if (child == 0) {
-        dup2(ends[1], STDERR_FILENO);
-        struct conn *c = with_facts(IS_DRAINING | IS_HELD);
-        c->refs = 3;
-        conn_unlock(c);
-        _exit(0);
+/* A number outside the table passes through: the library assumes that it may block. */
+Test(conn, beyond_the_limit) {
+    static const int descriptors[] = {-1, -2, INT32_MIN, FDS_LIMIT, FDS_LIMIT + 1, INT32_MAX};
+    for (size_t i = 0; i < ARRAY_SIZE(descriptors); i++) {
+        int fd = descriptors[i];
+        EXPECT_INT("word", fds_word(fd), FDS_OTHER);
+        cr_expect(!fds_set(fd, FDS_FILE) && fds_create(fd, ORIGIN_SOCKET) == NULL, "%d", fd);
+        EXPECT_INT("still", fds_word(fd), FDS_OTHER);
+        fds_forget(fd);
     }
-    close(ends[1]);
-    ASSERT(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
-    ssize_t n = read(ends[0], said, sizeof(said) - 1);
-    said[n > 0 ? n : 0] = '\0';
-    EXPECT_TEXT("line", said,
-                "unstall: illegal state of a connection: held 1, lingering 0, buffered 0, draining 1, "
-                "blocked 0, descriptors 3\n");
+    EXPECT(fds_set(3000, FDS_UNKNOWN) && self.depth == 0 && fds_high() == 0 && !fds_pages[2]);
+    struct conn *last = fds_create(FDS_LIMIT - 1, ORIGIN_SOCKET);
+    ASSERT(last && fds_high() == FDS_LIMIT);
+    fds_share(last, FDS_LIMIT);
+    EXPECT_INT("a copy beyond it is not counted", last->refs, 1);
+    conn_unlock(last);
+    EXPECT_INT("a page without need", fds_pages[2] != NULL, false);
 }
 
-Test(conn, an_unlock_leaves_what_is_legal) {
-    conn_unlock(with_facts(IS_BUFFERED | IS_DRAINING));
+/* As a program opens, copies and closes, seen or not, with what a model says after each step. */
+enum { NUMBERS = 12, STEPS = 40000, FIRST_COOKIE = 1000 };
+
+static const int numbers[NUMBERS] = {3, 4, 5, 6, 7, 8, 100, 1023, 1024, 5000, 65535, 999999};
+
+static struct {
+    struct conn *leads[NUMBERS]; /* NULL: none, and the word is */
+    uintptr_t word[NUMBERS];
+    struct conn *noted[STEPS]; /* by cookie */
+    uint64_t cookies;
+} model = {.cookies = FIRST_COOKIE};
+
+static unsigned refs_of(const struct conn *c) {
+    unsigned refs = 0;
+    for (int i = 0; i < NUMBERS; i++)
+        refs += model.leads[i] == c;
+    return refs;
+}
+
+static void lead(int i, struct conn *c, uintptr_t word) {
+    struct conn *before = model.leads[i];
+    model.leads[i] = c;
+    model.word[i] = word;
+    for (uint64_t n = FIRST_COOKIE; before && refs_of(before) == 0 && n < model.cookies; n++)
+        model.noted[n] = model.noted[n] == before ? NULL : model.noted[n];
+}
+
+static void create(int i, bool adopts) {
+    bool first = true, there = model.leads[i] != NULL;
+    if (adopts && model.word[i] != FDS_UNKNOWN)
+        return;
+    if (!adopts)
+        lead(i, NULL, FDS_UNKNOWN);
+    struct conn *c = adopts ? fds_adopt(numbers[i], &first) : fds_create(numbers[i], ORIGIN_SOCKET);
+    ASSERT(c && first == (!adopts || !there) && self.depth == 1);
+    if (first) {
+        cr_assert(refs_of(c) == 0, "one that is in use was given again");
+        EXPECT(!c->policy.bursty && c->cookie == 0 && (uintptr_t)c > FDS_LAST_TAG);
+        c->policy.bursty = true;
+        lead(i, c, 0);
+    }
+    conn_unlock(c);
+}
+
+static void copy(int i, int j) {
+    struct conn *c = model.leads[i];
+    if (!c || i == j)
+        return;
+    fds_forget(numbers[j]);
+    lead(j, NULL, FDS_UNKNOWN);
+    ASSERT(fds_lock(numbers[i]) == c);
+    fds_share(c, numbers[j]);
+    fds_share(c, numbers[j]); /* two threads met it at the same time */
+    conn_unlock(c);
+    lead(j, c, 0);
+}
+
+static void step(void) {
+    static const uintptr_t tags[] = {FDS_OTHER, FDS_FILE, FDS_NO_SOCKET, FDS_UNKNOWN};
+    int i = (int)draw(NUMBERS);
+    bool missed;
+    switch (draw(6)) {
+    case 0: create(i, draw(2)); break;
+    case 1: copy(i, (int)draw(NUMBERS)); break;
+    case 2:
+    case 3:
+        fds_forget(numbers[i]);
+        lead(i, NULL, FDS_UNKNOWN);
+        break;
+    case 4:
+        fds_forget(numbers[i]);
+        lead(i, NULL, tags[draw(ARRAY_SIZE(tags))]);
+        ASSERT(fds_set(numbers[i], model.word[i]));
+        break;
+    default:
+        if (model.leads[i] && !model.leads[i]->cookie) {
+            cookies_note(model.leads[i], model.cookies);
+            model.noted[model.cookies++] = model.leads[i];
+        }
+        uint64_t cookie = FIRST_COOKIE + draw((uint32_t)(model.cookies - FIRST_COOKIE + 1));
+        struct conn *found = cookies_find(cookie, &missed);
+        ASSERT(found == model.noted[cookie]);
+        if (found)
+            conn_unlock(found);
+    }
+}
+
+Test(conn, a_program_that_opens_copies_and_closes) {
+    for (int n = 0; n < STEPS; n++) {
+        unsigned in_use = 0, pointed_at = 0;
+        step();
+        for (int i = 0; i < NUMBERS; i++) {
+            struct conn *c = model.leads[i];
+            ASSERT(fds_word(numbers[i]) == (c ? (uintptr_t)c : model.word[i]));
+            ASSERT(!c || (c->refs == refs_of(c) && fds_word(c->fd) == (uintptr_t)c));
+            pointed_at += c && c->fd == numbers[i];
+        }
+        FDS_EACH(c) {
+            ASSERT(refs_of(c) > 0 && lock_is_mine(&c->lock));
+            in_use++;
+        }
+        ASSERT(in_use == pointed_at && self.depth == 0);
+    }
+    EXPECT(model.cookies > FIRST_COOKIE + 1000); /* many generations in few places */
+}
+
+/* Of 8000 connections that were accepted unseen, each searched all others at its first write.  Cookies are
+ * consecutive, with those of other sockets in between, or come in batches of a processor. */
+Test(conn, a_search_by_cookie_looks_at_few) {
+    enum { FIRST = 3, MANY = 8000, MOST_NS = 2000 };
+    static const uint64_t strides[] = {1, 1000, 4096};
+    bool missed;
+    for (size_t s = 0; s < ARRAY_SIZE(strides); s++) {
+        struct timespec begun, ended;
+        for (int fd = FIRST; fd < MANY; fd++) {
+            struct conn *c = fds_create(fd, ORIGIN_SOCKET);
+            cookies_note(c, (uint64_t)fd * strides[s]);
+            conn_unlock(c);
+        }
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begun);
+        for (int fd = FIRST; fd < 2 * MANY; fd++) {
+            struct conn *c = cookies_find((uint64_t)fd * strides[s], &missed);
+            ASSERT(fd < MANY ? c && c->fd == fd : !c);
+            if (c)
+                conn_unlock(c);
+        }
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ended);
+        long ns = (ended.tv_sec - begun.tv_sec) * 1000000000 + ended.tv_nsec - begun.tv_nsec;
+        cr_expect(ns / (2 * MANY) < MOST_NS, "each %d: %ld ns a search", (int)strides[s], ns / (2 * MANY));
+    }
 }

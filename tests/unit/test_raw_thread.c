@@ -1,37 +1,51 @@
 /* SPDX-License-Identifier: MIT
  *
- * A thread where a sanitizer must know it: libc makes it, detached, with the signals blocked that libc does
- * not need.  This program passes for one of such a sanitizer, of a processor that has none of it.
+ * The window's thread as clone(2) makes it, and, built a second time with BY_LIBC, as libc does where a
+ * sanitizer must know it: that program passes for one of a sanitizer that this processor does not have.
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "clock.h"
+#include "filter.h"
+#include "lock.h"
+#include "raw.h"
 #include "raw_thread.h"
 #include "real.h"
 #include "unit.h"
 
-#ifndef __aarch64__
+#if !BY_LIBC
+#define OF_THREAD(...) Test(raw_thread, __VA_ARGS__, .timeout = 20)
+#elif defined(__aarch64__) /* it may have that sanitizer */
+#define OF_THREAD(...) Test(raw_thread_by_libc, __VA_ARGS__, .disabled = true)
+#else
+#define OF_THREAD(...) Test(raw_thread_by_libc, __VA_ARGS__, .timeout = 20)
 void __hwasan_init(void);
 void __hwasan_init(void) {}
-#define BY_LIBC
 #endif
 
 static struct raw_thread thread;
-static uint32_t runs_now, may_end, runs_made;
-static sigset_t blocked;
+static uint32_t runs_now, may_end, runs, fresh, stack_is_ours;
+static uint64_t blocked;
 
-static void waits(void) {
-    pthread_sigmask(SIG_BLOCK, NULL, &blocked);
-    __atomic_add_fetch(&runs_made, 1, __ATOMIC_SEQ_CST);
+static void lives(void) {
+    static const struct thread none;
+    char here;
+    fresh += memcmp(&self, &none, sizeof(self)) == 0 && errno == 0;
+    stack_is_ours += &here > thread.memory && &here < (const char *)thread.storage;
+    raw4(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &blocked, RAW_SIGSET);
+    memset(&self, 0x5a, sizeof(self));
+    errno = 4711;
+    __atomic_add_fetch(&runs, 1, __ATOMIC_SEQ_CST);
     STORE(&runs_now, 1u);
     while (!LOAD(&may_end))
-        usleep(1000);
+        raw_sleep(1000000);
+    memset(&self, 0, sizeof(self)); /* libc's own end of a thread uses it */
     STORE(&runs_now, 0u);
 }
 
@@ -41,150 +55,126 @@ static void until(const uint32_t *word, uint32_t value) {
     ASSERT(LOAD(word) == value);
 }
 
-static int refuses_threads(pthread_t *made, const pthread_attr_t *how, void *(*run)(void *), void *with) {
-    (void)made, (void)how, (void)run, (void)with;
-    return EAGAIN;
+static void start(void) {
+    STORE(&may_end, 0u);
+    errno = 1234;
+    EXPECT_INT("started", raw_thread_start(&thread, lives), 0);
+    EXPECT_INT("errno", errno, 1234);
+    until(&runs_now, 1);
 }
 
-#ifdef BY_LIBC
-TestSuite(raw_thread, .timeout = 20);
-#else
-TestSuite(raw_thread, .timeout = 20, .disabled = true);
-#endif
+static void join(void) {
+    STORE(&may_end, 1u);
+    raw_thread_join(&thread);
+    EXPECT(thread.id == 0 && thread.known_id == 0);
+}
 
-/* A task whose number has been cleared, and that gets no processor for 100 ms then, is not waited for any
- * longer. */
-Test(raw_thread, it_runs_and_ends) {
+static uint64_t blocked_here(void) {
+    uint64_t mask = 0;
+    raw4(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, RAW_SIGSET);
+    return mask;
+}
+
+/* The signals from 32 to below SIGRTMIN are libc's: setuid(2) hangs where a thread of libc blocks the one by
+ * which libc tells all of them.  Signal 34, the application's first with glibc, once killed a program that
+ * had blocked it in its own threads. */
+static uint64_t wanted_mask(void) {
+    uint64_t all = ~(UINT64_C(1) << (SIGKILL - 1) | UINT64_C(1) << (SIGSTOP - 1));
+    for (int i = 32; BY_LIBC && i < SIGRTMIN; i++)
+        all &= ~(UINT64_C(1) << (i - 1));
+    return all;
+}
+
+/* Each start finds the thread-locals of a new thread; a join wakes at once, and leaves no task, except one
+ * that gets no processor for 100 ms. */
+OF_THREAD(it_runs_and_ends) {
     enum { STARTS = 10 };
-    sigset_t before, after;
-    pthread_sigmask(SIG_BLOCK, NULL, &before);
-    errno = 4711;
+    uint64_t mask = blocked_here(), least = UINT64_MAX;
     int gone = 0;
     for (int i = 0; i < STARTS; i++) {
-        STORE(&may_end, 0u);
-        EXPECT_INT("started", raw_thread_start(&thread, waits), 0);
-        EXPECT_INT("errno", errno, 4711);
-        until(&runs_now, 1);
+        if (i == STARTS / 2) /* the memory is locked: mlockall(2) */
+            filter_fails(SYS_madvise, 2, MADV_DONTNEED, EINVAL);
+        start();
         int id = thread.id;
         EXPECT(id > 0 && id == thread.known_id && id != getpid());
-        EXPECT_INT("a thread of ours", syscall(SYS_tgkill, getpid(), id, 0), 0);
-        STORE(&may_end, 1u);
-        raw_thread_join(&thread);
-        gone += syscall(SYS_tgkill, getpid(), id, 0) != 0;
-        errno = 4711;
-        EXPECT_INT("nobody", thread.id, 0);
-        EXPECT_INT("nobody to wait for", thread.known_id, 0);
-        EXPECT_INT("runs", runs_made, i + 1);
-    }
-    cr_expect(gone >= STARTS - 1, "%d had gone", gone);
-    pthread_sigmask(SIG_BLOCK, NULL, &after);
-    for (int i = 1; i < 32; i++) {
-        cr_expect(sigismember(&before, i) == sigismember(&after, i), "signal %d here", i);
-        if (i != SIGKILL && i != SIGSTOP)
-            cr_expect(sigismember(&blocked, i) == 1, "signal %d there", i);
-    }
-    for (int i = SIGRTMIN; i <= SIGRTMAX; i++) /* libc keeps 32 to below SIGRTMIN for itself */
-        cr_expect(sigismember(&blocked, i) == 1, "signal %d there", i);
-}
-
-/* It wakes a waiting thread: the wait itself would look again after 50 ms only. */
-Test(raw_thread, its_end_wakes) {
-    uint64_t least = UINT64_MAX;
-    for (int i = 0; i < 10; i++) {
-        STORE(&may_end, 0u);
-        EXPECT_INT("started", raw_thread_start(&thread, waits), 0);
-        until(&runs_now, 1);
+        EXPECT_INT("a task of ours", syscall(SYS_tgkill, getpid(), id, 0), 0);
         uint64_t begun = clock_now();
-        STORE(&may_end, 1u);
-        raw_thread_join(&thread);
-        uint64_t took = clock_now() - begun;
-        least = took < least ? took : least;
+        join();
+        least = clock_now() - begun < least ? clock_now() - begun : least;
+        gone += syscall(SYS_tgkill, getpid(), id, 0) != 0;
+        EXPECT_INT("runs", runs, i + 1);
+        EXPECT_INT("its signals", blocked, wanted_mask());
     }
+    EXPECT_INT("here as before", blocked_here(), mask);
+    EXPECT_INT("fresh", fresh, STARTS);
+    EXPECT_INT("stack", stack_is_ours, BY_LIBC ? 0 : STARTS);
+    cr_expect(gone >= STARTS - 1, "%d had gone", gone);
     cr_expect(least < 40000000, "the quickest of ten took %d us", (int)(least / 1000));
 }
 
-/* setuid(2) hangs where a thread blocks the signal by which libc tells all of them.  The application's first
- * one, 34 with glibc, was open, too, and killed the program that had blocked it in its own threads. */
-Test(raw_thread, libcs_own_signals_and_no_other_reach_it) {
-    static const char field[] = "\nSigBlk:\t";
-    static char status[4096];
-    char path[64];
-    EXPECT_INT("started", raw_thread_start(&thread, waits), 0);
-    until(&runs_now, 1);
-    snprintf(path, sizeof(path), "/proc/self/task/%d/status", thread.known_id);
-    ASSERT(unit_read(path, status, sizeof(status)));
-    const char *at = strstr(status, field);
-    ASSERT(at);
-    unsigned long long mask = strtoull(at + sizeof(field) - 1, NULL, 16);
-    for (int i = 32; i <= SIGRTMAX; i++)
-        cr_expect((mask >> (i - 1) & 1) == (i >= SIGRTMIN), "signal %d", i);
-#ifdef __GLIBC__
-    EXPECT_INT("34", mask >> 33 & 1, 1);
-#endif
-    STORE(&may_end, 1u);
-    raw_thread_join(&thread);
+static int refuses(void) {
+    errno = EAGAIN;
+    return BY_LIBC ? EAGAIN : -1;
 }
 
-/* The next one waits until the one before has left. */
-Test(raw_thread, the_next_start_waits) {
-    EXPECT_INT("started", raw_thread_start(&thread, waits), 0);
-    until(&runs_now, 1);
-    STORE(&may_end, 1u);
-    EXPECT_INT("again", raw_thread_start(&thread, waits), 0);
+/* The program may have a limit on tasks, or no memory: nothing is left of the attempt. */
+OF_THREAD(it_is_refused) {
+    void **slot = BY_LIBC ? (void **)&real_pthread_create : (void **)&real_clone;
+    void *before = BY_LIBC ? (void *)(uintptr_t)REAL(pthread_create) : (void *)(uintptr_t)REAL(clone);
+    uint64_t mask = blocked_here();
+    *slot = (void *)(uintptr_t)refuses;
+    errno = 1234;
+    EXPECT_INT("refused", raw_thread_start(&thread, lives), -EAGAIN);
+    EXPECT(errno == 1234 && blocked_here() == mask && thread.id == 0 && thread.known_id == 0);
     raw_thread_join(&thread);
-    EXPECT_INT("runs", runs_made, 2);
+    *slot = before;
+    struct raw_thread other = {0};
+    if (!BY_LIBC && filter_fails(SYS_mmap, 3, MAP_PRIVATE | MAP_ANONYMOUS, ENOMEM))
+        EXPECT_INT("no memory", raw_thread_start(&other, lives), -ENOMEM);
+    EXPECT_INT("runs", runs, 0);
 }
 
-/* A handler that interrupts the program's pthread_create must not make libc allocate. */
-Test(raw_thread, not_while_the_program_makes_one) {
-    STORE(&may_end, 1u);
-    pthread_create_begins();
-    pthread_create_begins();
-    EXPECT_INT("two", raw_thread_start(&thread, waits), -EBUSY);
-    pthread_create_ends();
-    EXPECT_INT("one", raw_thread_start(&thread, waits), -EBUSY);
-    EXPECT_INT("none was made", thread.id, 0);
-    pthread_create_ends();
-    EXPECT_INT("none", raw_thread_start(&thread, waits), 0);
-    raw_thread_join(&thread);
-    EXPECT_INT("runs", runs_made, 1);
-}
-
-Test(raw_thread, libc_refuses) {
-    STORE(&may_end, 1u);
-    void *before = real_pthread_create;
-    real_pthread_create = (void *)(uintptr_t)refuses_threads;
-    EXPECT_INT("refused", raw_thread_start(&thread, waits), -EAGAIN);
-    EXPECT_INT("nobody", thread.id, 0);
-    real_pthread_create = before;
-    EXPECT_INT("not refused", raw_thread_start(&thread, waits), 0);
-    raw_thread_join(&thread);
-    EXPECT_INT("runs", runs_made, 1);
-}
-
-/* The thread is the parent's, and a child's own would end it: a runtime does not allow that. */
-Test(raw_thread, a_child_makes_none) {
-    EXPECT_INT("started", raw_thread_start(&thread, waits), 0);
-    until(&runs_now, 1);
+/* In a child the thread is the parent's: its memory serves the child's own, except where a runtime would end
+ * a child that makes a thread. A fork within a handler beneath the wait: the child does not wait. */
+OF_THREAD(of_a_child) {
+    start();
+    join();
+    const char *memory = thread.memory;
+    thread.id = thread.known_id = getpid();
     pthread_create_begins();
     raw_thread_forked(&thread);
-    EXPECT_INT("nobody", thread.id, 0);
-    EXPECT_INT("nobody to wait for", thread.known_id, 0);
-    errno = 4711;
-    EXPECT_INT("none", raw_thread_start(&thread, waits), -ENOTSUP);
-    EXPECT_INT("errno", errno, 4711);
+    EXPECT(thread.id == 0 && thread.known_id == 0 && thread.after_fork);
+    if (BY_LIBC)
+        EXPECT_INT("none", raw_thread_start(&thread, lives), -ENOTSUP);
     thread.after_fork = false;
-    STORE(&may_end, 1u);
-    until(&runs_now, 0);
-    EXPECT_INT("the parent's call is not the child's", raw_thread_start(&thread, waits), 0);
-    raw_thread_join(&thread);
-}
-
-/* A fork within a handler beneath the wait: the child returns into it, and does not wait. */
-Test(raw_thread, a_child_waits_for_nobody) {
+    start(); /* the parent's call of pthread_create is not the child's */
+    EXPECT(thread.memory == memory && runs == 2);
+    join();
     thread.id = getpid();
-    thread.known_id = 0;
     thread.process = getpid() + 1;
     raw_thread_join(&thread);
     EXPECT_INT("still its number", thread.id, getpid());
 }
+
+#if BY_LIBC
+/* A handler that interrupts the program's pthread_create must not make libc allocate. */
+OF_THREAD(not_while_the_program_makes_one) {
+    pthread_create_begins();
+    pthread_create_begins();
+    EXPECT_INT("two", raw_thread_start(&thread, lives), -EBUSY);
+    pthread_create_ends();
+    EXPECT_INT("one", raw_thread_start(&thread, lives), -EBUSY);
+    pthread_create_ends();
+    start();
+    join();
+}
+#else
+/* A stack that overflows hits a page without any rights. */
+OF_THREAD(below_its_stack_there_is_nothing) {
+    start();
+    join();
+    EXPECT(raw4(SYS_rt_sigprocmask, -1, thread.memory, 0, 8) == -EFAULT);
+    EXPECT(raw4(SYS_rt_sigprocmask, -1, thread.memory + 65536 - 8, 0, 8) == -EFAULT);
+    EXPECT(raw4(SYS_rt_sigprocmask, -1, thread.memory + 65536, 0, 8) == -EINVAL);
+}
+#endif
