@@ -75,32 +75,11 @@ static ssize_t fake_sendmsg(int fd, const struct msghdr *message, int flags) {
                 message->msg_iovlen);
 }
 
-static ssize_t fake_sendto(int fd, const void *buffer, size_t bytes, int flags,
-                           const struct sockaddr *address, socklen_t length) {
-    (void)flags, (void)length;
-    return one(address ? "SENDTO_ADDRESS" : "SENDTO", fd, buffer, bytes);
-}
-
-static ssize_t fake_pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags) {
-    (void)offset, (void)flags;
-    return call("PWRITEV2", fd, iov, (size_t)count);
-}
-
-static long fake_syscall(long n, long fd, long a, long b, long c) {
-    const struct msghdr *message = (const struct msghdr *)a;
-    switch (n) {
-    case SYS_write: return one("RAW_WRITE", (int)fd, (const void *)a, (size_t)b);
-    case SYS_writev: return call("RAW_WRITEV", (int)fd, (const struct iovec *)a, (size_t)b);
-    case SYS_pwritev2: return call("RAW_PWRITEV2", (int)fd, (const struct iovec *)a, (size_t)b);
-    case SYS_sendto:
-        return one(c & MSG_MORE ? "RAW_SENDTO_MORE" : "RAW_SENDTO", (int)fd, (const void *)a,
-                   (size_t)b);
-    case SYS_sendmsg:
-        return call(b & MSG_MORE ? "RAW_SENDMSG_MORE" : "RAW_SENDMSG", (int)fd, message->msg_iov,
-                    message->msg_iovlen);
-    case SYS_futex: return one("WAIT", 0, NULL, 0);
-    default: errno = ENOSYS; return -1;
-    }
+static long fake_syscall(long n, ...) {
+    if (n == SYS_futex)
+        return one("WAIT", 0, NULL, 0);
+    errno = ENOSYS;
+    return -1;
 }
 
 void fake_real_install(void) {
@@ -109,7 +88,5 @@ void fake_real_install(void) {
     real_writev = (void *)(uintptr_t)fake_writev;
     real_send = (void *)(uintptr_t)fake_send;
     real_sendmsg = (void *)(uintptr_t)fake_sendmsg;
-    real_sendto = (void *)(uintptr_t)fake_sendto;
-    real_pwritev2 = (void *)(uintptr_t)fake_pwritev2;
     real_syscall = (void *)(uintptr_t)fake_syscall;
 }

@@ -45,18 +45,12 @@ static const struct {
     uint64_t ns;
     unsigned bucket;
 } frozen[] = {
-    {"nothing", 0, 0},
-    {"below 1024 ns", 1023, 0},
-    {"1024 ns", 1024, 1},
-    {"1055 ns", 1055, 1},
-    {"1056 ns", 1056, 2},
-    {"2047 ns", 2047, 32},
-    {"2048 ns", 2048, 33},
-    {"1 ms", 1000000, 1 + 9 * 32 + 29},
-    {"40 ms", 40000000, 1 + 15 * 32 + 6},
-    {"100 s", 100000000000, 1 + 26 * 32 + 14},
-    {"137 s", UINT64_C(1) << 37, HISTOGRAM_BUCKETS - 1},
-    {"all of it", UINT64_MAX, HISTOGRAM_BUCKETS - 1},
+    {"nothing", 0, 0},                                   {"below 1024 ns", 1023, 0},
+    {"1024 ns", 1024, 1},                                {"1055 ns", 1055, 1},
+    {"1056 ns", 1056, 2},                                {"2047 ns", 2047, 32},
+    {"2048 ns", 2048, 33},                               {"1 ms", 1000000, 1 + 9 * 32 + 29},
+    {"40 ms", 40000000, 1 + 15 * 32 + 6},                {"100 s", 100000000000, 1 + 26 * 32 + 14},
+    {"137 s", UINT64_C(1) << 37, HISTOGRAM_BUCKETS - 1}, {"all of it", UINT64_MAX, HISTOGRAM_BUCKETS - 1},
 };
 
 Test(histogram, frozen) {

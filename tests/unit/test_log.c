@@ -97,6 +97,16 @@ Test(log, a_file) {
     EXPECT_INT("its user's alone", st.st_mode & 0777, 0600);
 }
 
+Test(log, a_file_that_cannot_be) {
+    errno = 4711;
+    log_use("/none/log");
+    line("one");
+    EXPECT_TEXT("stderr has it", said(), "unstall: one\n");
+    EXPECT_INT("refused", to("/none/log", "x"), -ENOENT);
+    EXPECT_INT("a folder", to("/tmp", "x"), -EISDIR);
+    EXPECT_INT("errno", errno, 4711);
+}
+
 /* %p is the number of the process. */
 Test(log, names_with_the_number_of_the_process) {
     char folder[] = "/tmp/unit-log-XXXXXX", number[16], twice[40], behind[20], name[64], wanted[64];

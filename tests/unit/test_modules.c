@@ -72,12 +72,10 @@ static const struct {
     const char *line;
     bool good;
 } odd[] = {
-    {"1000-1001 r-xp 0 0:0 0", true}, {"1000-1000 r-xp 0 0:0 0", false},
-    {"-1000 r-xp 0 0:0 0", false}, {"1000- r-xp 0 0:0 0", false},
-    {"1000-2000 r-xp  0:0 0", false}, {"1000 2000 r-xp 0 0:0 0", false},
-    {"1000-2000-r-xp 0 0:0 0", false}, {"1000-2000 r-xp 0-0:0 0", false},
-    {"100G-2000 r-xp 0 0:0 0", false}, {"1000-200A r-xp 0 0:0 0", false},
-    {"9-a r-xp 0 0:0 0", true}, {"f-10 r-xp f 0:0 0", true},
+    {"1000-1001 r-xp 0 0:0 0", true},  {"1000-1000 r-xp 0 0:0 0", false}, {"-1000 r-xp 0 0:0 0", false},
+    {"1000- r-xp 0 0:0 0", false},     {"1000-2000 r-xp  0:0 0", false},  {"1000 2000 r-xp 0 0:0 0", false},
+    {"1000-2000-r-xp 0 0:0 0", false}, {"1000-2000 r-xp 0-0:0 0", false}, {"100G-2000 r-xp 0 0:0 0", false},
+    {"1000-200A r-xp 0 0:0 0", false}, {"9-a r-xp 0 0:0 0", true},        {"f-10 r-xp f 0:0 0", true},
 };
 
 Test(modules, odd_lines) {

@@ -52,12 +52,9 @@ static const struct {
     int64_t number;
     const char *wanted;
 } numbers[] = {
-    {"zero", 0, "0"},
-    {"one digit", 7, "7"},
-    {"ten", 10, "10"},
-    {"negative", -1, "-1"},
-    {"the largest", INT64_MAX, "9223372036854775807"},
-    {"the smallest", INT64_MIN, "-9223372036854775808"},
+    {"zero", 0, "0"},                                  {"one digit", 7, "7"},
+    {"ten", 10, "10"},                                 {"negative", -1, "-1"},
+    {"the largest", INT64_MAX, "9223372036854775807"}, {"the smallest", INT64_MIN, "-9223372036854775808"},
 };
 
 Test(text, numbers) {
@@ -71,14 +68,10 @@ Test(text, numbers) {
 static const struct {
     const char *name, *given, *wanted;
 } strings[] = {
-    {"plain", "python3", "\"python3\""},
-    {"empty", "", "\"\""},
-    {"a quote", "a\"b", "\"a\\\"b\""},
-    {"a backslash", "a\\b", "\"a\\\\b\""},
-    {"a newline", "a\nb", "\"a\\u000ab\""},
-    {"a tab", "\t", "\"\\u0009\""},
-    {"unit separator", "\x1f", "\"\\u001f\""},
-    {"delete", "\x7f", "\"\\u007f\""},
+    {"plain", "python3", "\"python3\""},       {"empty", "", "\"\""},
+    {"a quote", "a\"b", "\"a\\\"b\""},         {"a backslash", "a\\b", "\"a\\\\b\""},
+    {"a newline", "a\nb", "\"a\\u000ab\""},    {"a tab", "\t", "\"\\u0009\""},
+    {"unit separator", "\x1f", "\"\\u001f\""}, {"delete", "\x7f", "\"\\u007f\""},
     {"a slash stays", "/usr/bin", "\"/usr/bin\""},
     {"the first byte that is no ASCII", "\x80", "\"\\u0080\""},
     {"two bytes, the first", "\xc2\x80", "\"\xc2\x80\""},
@@ -93,8 +86,7 @@ static const struct {
     {"three bytes, cut", "\xe0\xa0", "\"\\u00e0\\u00a0\""},
     {"four bytes, cut", "\xf0\x90\x80", "\"\\u00f0\\u0090\\u0080\""},
     {"another behind the first", "\xe0\xa0-", "\"\\u00e0\\u00a0-\""},
-    {"a blank", " ", "\" \""},
-    {"a tilde", "~", "\"~\""},
+    {"a blank", " ", "\" \""},                 {"a tilde", "~", "\"~\""},
     {"UTF-8 stays", "na\xc3\xafve", "\"na\xc3\xafve\""},
 };
 
