@@ -263,9 +263,10 @@ def test_the_other_modes_ask_nothing(mode):
 
 # ---- cured -----------------------------------------------------------------
 
-@pytest.mark.parametrize("mode, cured", [("off", 0), ("observe", 0), ("nodelay", COUNT), ("cork", COUNT),
-                                         ("coalesce", COUNT), ("auto", COUNT)])
+@pytest.mark.parametrize("mode, cured", [("off", 0), ("observe", 0), ("nodelay", COUNT - 1),
+                                         ("cork", COUNT - 1), ("coalesce", COUNT - 1), ("auto", COUNT - 1)])
 def test_messages_that_were_kept_from_stalling_are_counted(mode, cured, tmp_path):
+    """Of a connection all but the first, which does not stall: it was counted too."""
     with AnsweringPeer() as peer:
         run_client(program("put_write"), mode, *peer.target, COUNT, UNSTALL_STATS="/dev/shm/none-such",
                    UNSTALL_LOG=tmp_path / "log", UNSTALL_REPORT=report_pattern(tmp_path))

@@ -121,8 +121,8 @@ static bool cures_crossing(const struct conn *c, const struct policy_action *act
            before.unacked > 0;
 }
 
-/* True if this write would have stalled without our hold, buffer or push: it is the second
- * small write of a message, soon after the first. */
+/* True if Nagle's algorithm would hold this write, but for our hold, buffer or push: it is the second small
+ * write of a message, soon after the first. */
 static bool cures(const struct conn *c, const struct policy_action *action) {
     const struct policy *p = &c->policy;
     if (!mode_cures((enum mode)p->mode) || !action->burst || p->one_way ||
@@ -204,7 +204,8 @@ void evidence_wrote_slow(struct conn *c, const struct policy_action *action,
     if (first)
         begin_run(e, w);
     bool crossed = cures_crossing(c, action, w->fd), cured = crossed || cures(c, action);
-    if (cured && !e->cured) {
+    /* the first message of a connection is acknowledged at once: it would not have stalled */
+    if (cured && !e->cured && c->counts.messages > 1) {
         e->cured = true;
         add(e, COUNT_STALLS_CURED, 1);
     }
