@@ -557,12 +557,39 @@ def test_a_static_program_is_cured_by_run_in_its_unit(c):
         medians = []
         for before in ("", f"{UNSTALL} run -- "):
             c.unit("fixed.service", "[Service]\nType=oneshot\nStandardOutput=truncate:/run/fixed\n"
-                   f"ExecStart={before}/opt/exchange\n")
+                   f"StandardError=null\nExecStart={before}/opt/exchange\n")
             c.systemctl("daemon-reload")
             c.systemctl("start", "fixed")
             medians.append(float(c.run("cat", "/run/fixed").stdout.split()[0]))
         assert medians[0] > STALLS_MS > medians[1]
     patiently(attempt, tries=2)  # systemd starts a unit five times in ten seconds
+
+
+BLIND = """import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall(438, libc.syscall(434, libc.getpid(), 0), -1, 0)
+print(ctypes.get_errno() != 9, flush=True)
+"""
+
+
+def test_a_supervisor_that_may_not_look_at_sockets_says_so(c):
+    """The filter of systemd-nspawn refuses pidfd_getfd(2) to all services.  A program of Go kept its stall,
+    because it sets TCP_NODELAY itself, and status and doctor called it cured."""
+    c.write("/opt/blind.py", BLIND)
+    c.unit("blind.service", "[Service]\nStandardOutput=append:/run/blind\n"
+           "StandardError=append:/run/blind-said\nExecStartPre=/usr/bin/python3 /opt/blind.py\n"
+           f"ExecStart={UNSTALL} run --how seccomp -- /usr/bin/python3 -S /opt/programs/web.py 8142\n")
+    c.systemctl("daemon-reload")
+    c.systemctl("start", "blind")
+    assert not stalls(c, 8142)  # it does not set the option itself
+    blind = c.run("cat", "/run/blind").stdout.startswith("True")
+    doctor = c.unstall("doctor", c.main_pid("blind"), check=False)
+    for said, words in ((c.run("cat", "/run/blind-said").stdout, "forbids the supervisor to look at sockets"),
+                        (status(c), "but those on which the program sets it itself"),
+                        (" ".join(doctor.stdout.split()), "but not where it sets that itself")):
+        assert (words in said) is blind, said
+    assert ("cures it already" in doctor.stdout) is not blind
+    c.systemctl("stop", "blind")
 
 
 def test_names_that_are_none_and_units_that_cannot_be_enabled(c):

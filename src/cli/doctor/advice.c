@@ -19,12 +19,12 @@ __attribute__((format(printf, 3, 4))) static void add(char list[ADVICE_MOST][ADV
 #define ADVISE(...) add(d->advice, &d->advice_count, __VA_ARGS__)
 
 bool diagnosis_cured(const struct diagnosis *d) {
-    return d->attached[0] || d->fetcher || d->guard;
+    return d->attached[0] || d->fetcher || (d->guard && !d->guard_blind);
 }
 
 const char *diagnosis_verdict(const struct diagnosis *d) {
     if (diagnosis_cured(d) && !d->process.library[0])
-        return d->guard ? "the supervisor of unstall run cures it already"
+        return d->guard && !d->guard_blind ? "the supervisor of unstall run cures it already"
                         : "unstall attach cures it already";
     if (d->live && d->process.library[0])
         return d->works ? "the library is loaded" : "the library is loaded, and does nothing";
@@ -49,8 +49,11 @@ static void remarks_of_process(struct diagnosis *d) {
                (int)d->fetcher);
     if (d->guard)
         REMARK("under the seccomp supervisor of unstall run (process %d): its new connections have "
-               "TCP_NODELAY",
-               (int)d->guard);
+               "TCP_NODELAY%s",
+               (int)d->guard,
+               d->guard_blind ? ", but not where it sets that itself: a seccomp filter forbids the "
+                                "supervisor to look at sockets"
+                              : "");
     if (d->attached_port[0])
         REMARK("its connections with port %u at one end are cured; undo it: unstall detach %s", d->port,
                d->attached_port);

@@ -30,6 +30,7 @@ struct diagnosis {
     unsigned port;
     pid_t fetcher;          /* the command that attaches to it by pidfd_getfd(2), or 0 */
     pid_t guard;            /* the process that keeps the supervisor of `unstall run` above it, or 0 */
+    bool guard_blind;       /* ... which does not cure where the program sets TCP_NODELAY itself */
     char mode[32];          /* in force now; "" if it is not known */
     struct tcp_socket *sockets;
     size_t socket_count;

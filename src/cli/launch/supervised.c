@@ -110,8 +110,8 @@ static bool is_under_ours(void) {
 }
 
 int supervised_begin(const struct launch *l) {
-    bool no_new_privs;
-    int error = supervise_begin(l->gains_rights && !l->force, &no_new_privs);
+    bool no_new_privs, blind;
+    int error = supervise_begin(l->gains_rights && !l->force, &no_new_privs, &blind);
     if (error == -EBUSY && is_under_ours()) {
         if (is_verbose())
             remark("%s: %s; it runs under the seccomp supervisor of an outer unstall run", l->argv[0],
@@ -122,7 +122,12 @@ int supervised_begin(const struct launch *l) {
         int code = refuse(l, error);
         return l->force && error != -ESRCH ? 0 : code; /* ESRCH: the filter may be installed */
     }
-    if (is_verbose())
+    if (blind)
+        remark("%s: %s; a seccomp filter of the container forbids the supervisor to look at sockets "
+               "(pidfd_getfd), so a connection is not cured on which the program sets TCP_NODELAY itself, as "
+               "Go does on each; as root, outside of the container, unstall attach PID cures it",
+               l->argv[0], why(l));
+    else if (is_verbose())
         remark(
             "%s: %s; it runs under the seccomp supervisor, with TCP_NODELAY on its connections%s",
             l->argv[0], why(l),

@@ -160,7 +160,7 @@ static void look_at(struct status_beyond *b, pid_t pid, const struct guard *guar
     int error = process_library(pid, &f);
     if (error == -EACCES || error == -EPERM)
         b->unknown_processes += is_program(pid);
-    if (error || (process_stat(pid, &s) && strcmp(s.name, GUARD_NAME) == 0))
+    if (error || (process_stat(pid, &s) && guard_is_called(s.name)))
         return;
     pid_t guard = guard_of(pid, guards, guard_count);
     if (guard || f.library[0])

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "format.h"
+#include "guards.h"
 #include "process_stat.h"
 #include "prose.h"
 #include "status_parts.h"
@@ -123,8 +124,11 @@ static void group(const struct status_group *g) {
     char since[SINCE];
     print_group(g);
     if (g->guard)
-        line("run", "under the seccomp supervisor (process %d), since %s; TCP_NODELAY on each connection",
-             (int)g->guard, start_text(g->start, since));
+        line("run", "under the seccomp supervisor (process %d), since %s; TCP_NODELAY on each connection%s",
+             (int)g->guard, start_text(g->start, since),
+             guard_is_blind(g->guard) ? ", but those on which the program sets it itself: a seccomp filter "
+                                        "forbids the supervisor to look at sockets"
+                                      : "");
     else
         line("library", "loaded, since %s", start_text(g->start, since));
     if (!p->count)

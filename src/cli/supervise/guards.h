@@ -9,11 +9,13 @@
 #ifndef UNSTALL_SUPERVISE_GUARDS_H
 #define UNSTALL_SUPERVISE_GUARDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#define GUARD_NAME "unstall-guard"
+#define GUARD_NAME  "unstall-guard"
+#define GUARD_BLIND "unstall-blind" /* one that may copy no descriptor: a filter refuses pidfd_getfd(2) */
 
 struct guard {
     pid_t session;
@@ -22,6 +24,13 @@ struct guard {
 
 /* In the program-to-be: sets the variable. */
 void guards_tell(pid_t session);
+
+/* True of both names. */
+bool guard_is_called(const char *name);
+
+/* True if the guard of this session may not copy descriptors.  A connection on which its program sets
+ * TCP_NODELAY itself then has the program's value. */
+bool guard_is_blind(pid_t session);
 
 /* All guards, one a supervisor; free() the list. */
 size_t guards_find(struct guard **list);

@@ -10,8 +10,8 @@ bool supervise_built(void) {
     return false;
 }
 
-int supervise_begin(bool privileges_matter, bool *no_new_privs) {
+int supervise_begin(bool privileges_matter, bool *no_new_privs, bool *blind) {
     (void)privileges_matter;
-    *no_new_privs = false;
+    *no_new_privs = *blind = false;
     return -ENOSYS;
 }

@@ -99,6 +99,7 @@ static void ask_commands(struct diagnosis *d) {
     free(fetching);
     count = guards_find(&guards);
     d->guard = guard_of(d->process.pid, guards, count);
+    d->guard_blind = d->guard && guard_is_blind(d->guard);
     free(guards);
 }
 
