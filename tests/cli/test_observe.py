@@ -291,6 +291,24 @@ def test_a_running_process_is_watched_for_what_comes():
     assert abs(counted - seen(told, "exchanges")) <= 2  # each look may come between a counter and its bucket
 
 
+def test_the_time_watched_is_told_beside_the_time_that_the_process_runs():
+    """Of a process that was idle it said that no connection has carried bytes, in all its life."""
+    idle = TALKER.replace("1000000", "3") + "print('idle', flush=True)\nsys.stdin.read()\n"
+    with AnsweringPeer() as peer, stats_folder() as folder:
+        process = subprocess.Popen(["/usr/bin/python3", "-c", idle, *peer.target], text=True,
+                                   env=preload_env("observe", UNSTALL_STATS=folder), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)
+        try:
+            while process.stdout.readline() != "idle\n":
+                pass
+            said = unstall("observe", str(process.pid), "--time", "300ms", check=True).stdout
+        finally:
+            process.communicate("")
+    assert re.search(r"mode observe, running for .*, watched for (3|4)\d\d ms$", said, re.M)
+    assert re.search(r"no TCP connection of python3\S* \(pid \d+\) has carried bytes in the time watched, "
+                     r"(3|4)\d\d ms\.", " ".join(said.split()))
+
+
 def test_watching_ends_with_the_user_or_the_process():
     with AnsweringPeer() as peer, stats_folder() as folder:
         process = subprocess.Popen(["/usr/bin/python3", "-c", TALKER, *peer.target], text=True,

@@ -22,7 +22,7 @@ enum { WIDTH_MOST = 100, WIDTH_LEAST = 60, ENDPOINT_COLUMNS = 22, ROWS_SHOWN = 1
 
 /* ---- processes ------------------------------------------------------- */
 
-static void print_process(FILE *out, const struct reader_file *r, bool ascii) {
+static void print_process(FILE *out, const struct reader_file *r, uint64_t watched_ns, bool ascii) {
     char name[64], text[NAME_ROOM], safe[NAME_ROOM];
     base_text(r->header.program, name, sizeof(name));
     fprintf(out, "%s (pid %u), mode %s, ", name, r->header.pid, mode_name(r->header.mode));
@@ -35,6 +35,8 @@ static void print_process(FILE *out, const struct reader_file *r, bool ascii) {
         break;
     case LIFE_UNKNOWN: fprintf(out, "started %s", date_text(r->header.started_ns, text)); break;
     }
+    if (watched_ns)
+        fprintf(out, ", watched for %s", time_text(watched_ns, ascii, text));
     if (strcmp(r->header.library, UNSTALL_VERSION) != 0)
         fprintf(out, ", library %s", safe_text(r->header.library, safe, sizeof(safe)));
     fputc('\n', out);
@@ -43,7 +45,7 @@ static void print_process(FILE *out, const struct reader_file *r, bool ascii) {
 static void print_processes(FILE *out, const struct stats_files *s, bool ascii) {
     enum { SHOWN = 12 };
     for (size_t i = 0; i < s->count && i < SHOWN; i++)
-        print_process(out, s->list[i], ascii);
+        print_process(out, s->list[i], s->watched_ns, ascii);
     if (s->count > SHOWN)
         fprintf(out, "... and %zu more processes\n", s->count - SHOWN);
     fputc('\n', out);

@@ -474,12 +474,14 @@ void report_verdict_find(struct report_verdict *v, const struct stats_files *fil
                          const struct reader_row *rows, size_t count, bool ascii) {
     struct report_start start = start_of(files);
     struct prose own = {.used = 0};
-    char name[PROGRAMS_ROOM];
+    char name[PROGRAMS_ROOM], watched[NAME_ROOM];
     memset(v, 0, sizeof(*v));
     const struct reader_row *use = heaviest(rows, count, use_weight);
     if (!use) {
         programs_text(files, NULL, name);
-        verdict_because(&v->is, "no TCP connection of %s has carried bytes", name);
+        verdict_because(&v->is, "no TCP connection of %s has carried bytes%s%s", name,
+                        files->watched_ns ? " in the time watched, " : "",
+                        files->watched_ns ? time_text(files->watched_ns, ascii, watched) : "");
         doubt(v, FOUND_NOTHING, NULL, &v->is);
         return;
     }

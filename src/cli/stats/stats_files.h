@@ -16,6 +16,7 @@ struct stats_files {
     size_t count;
     size_t refused; /* unreadable files of a folder */
     bool folder;
+    uint64_t watched_ns; /* not 0: the numbers are those of this time alone */
 };
 
 /* 0, or EXIT_OWN and a complaint.  `quiet`: no remark about unreadable files of a folder, and an empty

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "clock_ns.h"
 #include "errors.h"
 #include "format.h"
 #include "launch.h"
@@ -219,13 +220,15 @@ static int observe_process(const struct options *o, int pid) {
     else if (isatty(STDERR_FILENO))
         remark("watching process %d for %g s; Ctrl-C ends this and prints the report", pid, o->seconds);
     struct who *who = o->who ? who_begin(pid) : NULL;
+    uint64_t begin = clock_ns(CLOCK_MONOTONIC);
     wait_for_it(before, o->seconds);
+    uint64_t watched_ns = clock_ns(CLOCK_MONOTONIC) - begin;
     if (who)
         who_end(who);
     struct reader_file *after = reader_read_fd(fd, path, READ_ALL, &error);
     int failed = 0;
     if (after) {
-        struct stats_files s = {.list = &after, .count = 1};
+        struct stats_files s = {.list = &after, .count = 1, .watched_ns = watched_ns};
         reader_since(after, before);
         failed = write_report(o, &(struct report){.files = &s, .who = who});
     } else {
