@@ -74,6 +74,20 @@ def test_writes_a_read_and_the_wait(tmp_path, form):
     assert 40 <= writer["least_ms"] <= writer["median_ms"] <= writer["most_ms"] <= 48
 
 
+@pytest.mark.parametrize("others, named", [(0, "process 100"), (1, "thread 100's process"),
+                                           ("made", "process 100")])
+def test_the_id_of_a_thread_is_not_called_that_of_a_process(tmp_path, others, named):
+    """strace writes ids of threads.  Of several that ran before, it does not say whose they are."""
+    log = Log()
+    if others == "made":
+        log.line(-1, "clone3({flags=CLONE_VM|CLONE_FILES|CLONE_THREAD}, 88) = 101", took=0.1)
+    log.lines += stalling().lines
+    if others:
+        log.line(3000, "futex(0x7f, FUTEX_WAIT, 2, NULL) = 0", pid=101, took=1)
+    (writer,) = explained(tmp_path, log.text())["writers"]
+    assert writer["side"] == "client" and writer["writer"] == named
+
+
 def test_midnight(tmp_path):
     found = explained(tmp_path, stalling(begin=24 * 3600_000 - 1000).text())
     assert found["stalls"] == 20

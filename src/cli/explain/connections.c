@@ -26,9 +26,13 @@ static void descriptor_gone(void *context, void *item) {
         table_drop(&l->connections, conn);
 }
 
+/* strace has the ids of threads: that of one among several which ran before need not be its process's. */
 static void conversation_gone(void *context, void *item) {
     struct connections *l = context;
-    conversation_judge(&((struct conversation_item *)item)->conversation, l->out);
+    struct conversation *h = &((struct conversation_item *)item)->conversation;
+    if (h->process && l->unborn > 1)
+        snprintf(h->program, sizeof(h->program), "thread %d's process", h->process);
+    conversation_judge(h, l->out);
 }
 
 bool connections_make(struct connections *l, struct findings *out) {
@@ -53,6 +57,8 @@ struct thread *connections_thread(struct connections *l, int pid) {
     if (!t) {
         t = table_add(&l->threads, (uint64_t)(uint32_t)pid);
         t->process = pid;
+        t->unborn = true;
+        l->unborn++;
     }
     return t;
 }
@@ -224,6 +230,8 @@ void connections_child(struct connections *l, const struct thread *parent, int p
     struct thread from = *parent;
     int process = from.process;
     struct thread *child = connections_thread(l, pid); /* may evict `parent` */
+    l->unborn -= child->unborn;
+    child->unborn = false;
     if (!child->program[0]) {
         memcpy(child->command, from.command, sizeof(from.command));
         memcpy(child->program, from.program, sizeof(from.program));

@@ -64,6 +64,7 @@ enum { ARGS_KEPT = 480 };
 struct thread {
     struct node node; /* pid */
     int process;
+    bool unborn; /* the log does not show who made it */
     char command[NAME_TEXT]; /* as typed; empty if strace has cut a word */
     char program[32];        /* its name alone */
     /* A call whose LINE_RESUMED has not come yet: */
@@ -87,6 +88,7 @@ struct conversation_item {
 struct connections {
     struct table threads, descriptors, connections, conversations;
     uint64_t serial;
+    unsigned unborn; /* threads that have been there before the log; more than one: of unknown processes */
     struct findings *out;
 };
 

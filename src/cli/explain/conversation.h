@@ -34,6 +34,7 @@ struct timed {
 /* All messages between one program and one service. */
 struct conversation {
     char program[NAME_TEXT]; /* its name, or "process 12" */
+    int process;             /* 12; 0: it has a name */
     char command[NAME_TEXT]; /* as typed; empty if a part of it is not known */
     char service[ENDPOINT_TEXT];
     bool by_server;

@@ -127,7 +127,7 @@ static void name_conversation(struct conversation *h, const struct thread *t,
     memcpy(h->command, t->command, sizeof(h->command));
     if (t->program[0])
         snprintf(h->program, sizeof(h->program), "%s", t->program);
-    else if (t->process)
+    else if ((h->process = t->process) != 0)
         snprintf(h->program, sizeof(h->program), "process %d", t->process);
     else
         snprintf(h->program, sizeof(h->program), "the program");
