@@ -49,7 +49,8 @@ def page(data):
     if data["rows"]:
         parts += [document.heading("What to do"),
                   document.command(data["next"]) if data["next"] else document.paragraph(
-                      "Scan again as root, which may see the processes of all users."),
+                      "Scan again as root, and on the host if this is a container: processes of other users, "
+                      "and outside, have no name."),
                   document.heading("Who stalls"), _table("Who stalls", data, "rows")]
     if data["one_way"]:
         parts += [document.heading("Streams of small writes without an answer"),

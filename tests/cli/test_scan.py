@@ -531,6 +531,21 @@ def test_in_a_container_with_process_ids_of_its_own_the_right_process_is_named(t
     assert "actor.py stall" in row["process"]["command"] and row["receiver"]["pid"] == pid
 
 
+def test_root_in_a_container_is_not_told_to_become_root():
+    """The processes outside have no name there, and not for want of rights."""
+    need("exact")
+
+    def scan(seconds):
+        words = ["scan", "--source", "exact", "--time", str(seconds)]
+        return subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", COMMAND, *words],
+                              capture_output=True, text=True, check=False, env=bare_env())
+
+    with Actor("stall"):
+        said = scan_until_told(scan).stdout
+    assert "a process of user " in said and "Next: " in said
+    assert "as root" not in said
+
+
 def test_a_receiver_on_this_host_that_has_ended_is_not_elsewhere():
     """Of connections to 127.0.0.1 it said that their receiver is elsewhere."""
     need("exact")

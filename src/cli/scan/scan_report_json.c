@@ -96,7 +96,7 @@ static void words(struct json *j, const struct scan_report *report) {
     const struct scan_table *t = report->table;
     struct prose p = {.used = 0};
     char text[NAME_ROOM];
-    pid_t pid = t->count > t->one_way ? t->rows[0].process.pid : 0;
+    pid_t pid = t->count > t->one_way ? scan_next(t) : 0;
     scan_report_head(&p, report, false);
     json_string(j, "how", p.text);
     snprintf(text, sizeof(text), "unstall doctor %d", (int)pid);

@@ -166,14 +166,24 @@ static void table(FILE *out, const struct scan_report *report, bool one_way, boo
         fprintf(out, "... and %zu more (--json lists all)\n", more);
 }
 
-/* The next command to type, for the heaviest row. */
+pid_t scan_next(const struct scan_table *t) {
+    for (size_t i = 0; i < t->count; i++)
+        if (t->rows[i].process.pid || geteuid() != 0)
+            return t->rows[i].process.pid;
+    return 0;
+}
+
+/* The next command to type. */
 static void next(FILE *out, const struct scan_table *t) {
-    const struct scan_row *r = &t->rows[0];
     struct prose p = {.used = 0};
-    if (r->process.pid)
-        prose_add(&p, "Next: unstall doctor %d", (int)r->process.pid);
-    else
+    pid_t pid = scan_next(t);
+    if (pid)
+        prose_add(&p, "Next: unstall doctor %d", (int)pid);
+    else if (geteuid() != 0)
         prose_add(&p, "Next: the same as root, which may see the processes of all users");
+    else
+        prose_add(&p, "Next: the same once more, or on the host if this is a container: a process that has "
+                      "ended, or is outside, has no name");
     fputc('\n', out);
     prose_print(out, &p, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
 }
