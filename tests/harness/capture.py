@@ -4,12 +4,14 @@
 import contextlib
 import os
 import re
+import shutil
 import signal
 import struct
 import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from .library import skip
 
@@ -30,8 +32,9 @@ class Capture:
     """The packets of a capture, once it has ended."""
     packets: list
 
-    def stalls(self, least_ms=20):
-        """The gaps (ns) in which one side's next data waited for the other's bare acknowledgement."""
+    def stalls(self, least_ms=20, sender=None):
+        """The gaps (ns) in which one side's next data waited for the other's bare acknowledgement.  `sender`:
+        (its port, the other's), 0 for any."""
         found, last = [], {}
         for packet in self.packets:
             way, back = (packet.source, packet.target), (packet.target, packet.source)
@@ -42,7 +45,8 @@ class Capture:
             data, acknowledged = last.get(way, (None, None))
             if data and acknowledged and packet.when - data >= least_ms * 1e6 \
                     and acknowledged > data and packet.when - acknowledged < 5e6:
-                found.append(packet.when - data)
+                if not sender or all(p in (0, q) for p, q in zip(sender, way)):
+                    found.append(packet.when - data)
             last[way] = (packet.when, None)
             last.pop(back, None)  # the other side's next data begins a message of its own
         return found
@@ -64,6 +68,11 @@ def _packets(data):
         source, target = struct.unpack(">HH", packet[header:header + 4])
         payload = total - header - (packet[header + 12] >> 4) * 4
         yield Packet(seconds * 10**9 + part * unit, source, target, payload)
+
+
+def read_packets(path):
+    """The packets of a file that tcpdump has written."""
+    return list(_packets(Path(path).read_bytes()))
 
 
 def _told(tcpdump):
@@ -100,14 +109,15 @@ def end_capture(tcpdump, before):
 
 
 @contextlib.contextmanager
-def captured(*ports):
-    """Capture loopback's traffic of `ports`; gives a Capture that is filled when the context ends."""
+def captured(*ports, within=(), copy=None):
+    """Capture loopback's traffic of `ports`; gives a Capture that is filled when the context ends.  `within`:
+    words that run a command in another network namespace; `copy`: where the file is kept."""
     if os.geteuid() != 0:
         skip("only root may capture packets")
     capture = Capture([])
     with tempfile.NamedTemporaryFile(prefix="unstall-capture-") as file:
         with subprocess.Popen(
-                ["tcpdump", "-i", "lo", "-Z", "root", "-B", "4096", "-s", "128", "--immediate-mode",
+                [*within, "tcpdump", "-i", "lo", "-Z", "root", "-B", "4096", "-s", "128", "--immediate-mode",
                  "-U", "-w", file.name, "tcp and (" + " or ".join(f"port {port}" for port in ports) + ")"],
                 stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as tcpdump:
             before = begin_capture(tcpdump)
@@ -116,5 +126,6 @@ def captured(*ports):
                 yield capture
             finally:
                 end_capture(tcpdump, before)
-        with open(file.name, "rb") as written:
-            capture.packets = list(_packets(written.read()))
+        capture.packets = read_packets(file.name)
+        if copy:
+            shutil.copy(file.name, copy)

@@ -15,9 +15,9 @@ from harness import SOURCE_ROOT, skip
 
 pytestmark = pytest.mark.no_library
 
-COMMANDS = ["arch", "attach-cost", "attach-stress", "setup", "test", "demo", "docs", "foreign-suites", "fuzz",
-            "gallery", "experiments", "house", "mutate", "package", "pictures", "releases", "sanitize",
-            "soak", "tidy"]
+COMMANDS = ["arch", "attach-cost", "attach-stress", "day", "setup", "test", "demo", "docs",
+            "foreign-suites", "fuzz", "gallery", "experiments", "house", "mutate", "package", "pictures",
+            "releases", "sanitize", "soak", "tidy"]
 SHELL = sorted([SOURCE_ROOT / "scripts" / name for name in COMMANDS] + [SOURCE_ROOT / ".ci/run"] +
                list((SOURCE_ROOT / "scripts").rglob("*.sh")))
 SOURCES = sorted(path for folder in ("src", "tests", "scripts", "docs", ".ci")

@@ -87,23 +87,26 @@ class Container:
         self.keeper.stdout.close()
         shutil.rmtree(self.root, ignore_errors=True)
 
-    def run(self, *words, check=True, env=None, user=None):
+    @property
+    def entered(self):
+        """The words before a command that runs in the container."""
+        return ["nsenter", "--target", str(self.leader), "--all", "--wdns=/"]
+
+    def run(self, *words, check=True, env=None, user=None, timeout=60):
         """Run a command in the container, as root or as another user."""
         environment = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
                        "HOME": "/root", "LANG": "C.UTF-8", **(env or {})}
         who = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user else []
-        done = subprocess.run(["nsenter", "--target", str(self.leader), "--all", "--wdns=/", *who,
-                               *map(str, words)], env=environment, stdin=subprocess.DEVNULL, check=False,
-                              capture_output=True, text=True, timeout=60)
+        done = subprocess.run([*self.entered, *who, *map(str, words)], env=environment, check=False,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
         if check and done.returncode != 0:
             raise AssertionError(f"{words} ended with {done.returncode}\n{done.stdout}{done.stderr}")
         return Finished(done.returncode, done.stdout, done.stderr)
 
-    def popen(self, *words):
+    def popen(self, *words, stdout=subprocess.DEVNULL):
         """The same in the background, without output."""
-        return subprocess.Popen(["nsenter", "--target", str(self.leader), "--all", "--wdns=/",
-                                 *map(str, words)], env={"PATH": "/usr/bin"}, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        return subprocess.Popen([*self.entered, *map(str, words)], env={"PATH": "/usr/bin"}, text=True,
+                                stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.DEVNULL)
 
     def unstall(self, *words, check=True, **more):
         return self.run(UNSTALL, *words, check=check, **more)

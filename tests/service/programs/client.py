@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Times exchanges of HTTP on one connection, in ms a line.
 
-Arguments: port, seconds to wait for the server, and `endless` for traffic until it is killed.
+Arguments: port, seconds to wait for the server, and one of these:
 
-The first exchanges are left out: there the receiving kernel acknowledges at once.
+  endless            traffic until it is killed
+  get N, post N      N exchanges, all of them timed; `post` sends header and body apart
+
+The first exchanges are else left out: there the receiving kernel acknowledges at once.
 """
 
 import socket
@@ -23,9 +26,14 @@ def connected(port, end):
             time.sleep(0.02)
 
 
-def exchange(s, answers):
+GET = [b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"]
+POST = [b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n", b"x" * 100]
+
+
+def exchange(s, answers, pieces):
     begin = time.perf_counter()
-    s.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    for piece in pieces:
+        s.sendall(piece)
     length = 0
     while (line := answers.readline()) != b"\r\n":
         if not line:
@@ -37,11 +45,11 @@ def exchange(s, answers):
     return 1000 * (time.perf_counter() - begin)
 
 
-def conversation(port, patience_s, count):
+def conversation(port, patience_s, count, warm=WARM, pieces=GET):
     with connected(port, time.monotonic() + patience_s) as s, s.makefile("rb") as answers:
-        for i in range(WARM + count):
-            ms = exchange(s, answers)
-            if i >= WARM:
+        for i in range(warm + count):
+            ms = exchange(s, answers, pieces)
+            if i >= warm:
                 print(ms)
 
 
@@ -58,5 +66,8 @@ def endless(port, patience_s):
 
 if sys.argv[3:] == ["endless"]:
     endless(int(sys.argv[1]), float(sys.argv[2]))
+elif sys.argv[3:]:
+    conversation(int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[4]), 0,
+                 POST if sys.argv[3] == "post" else GET)
 else:
     conversation(int(sys.argv[1]), float(sys.argv[2]), EXCHANGES)
