@@ -27,13 +27,6 @@ static const struct {
      "/tmp/a b (deleted)"},
     {"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]", true, true,
      0xffffffffff600000, 0xffffffffff601000, 0, "[vsyscall]"},
-    {"", .good = false},
-    {"1000", .good = false},
-    {"1000-", .good = false},
-    {"1000-2000", .good = false},
-    {"1000-2000 r-x", .good = false},
-    {"2000-1000 r-xp 00000000 00:00 0", .good = false},
-    {"garbage", .good = false},
 };
 
 Test(modules, lines) {
@@ -72,6 +65,8 @@ static const struct {
     const char *line;
     bool good;
 } odd[] = {
+    {"", false}, {"1000", false}, {"1000-", false}, {"1000-2000", false}, {"1000-2000 r-x", false},
+    {"2000-1000 r-xp 00000000 00:00 0", false}, {"garbage", false},
     {"1000-1001 r-xp 0 0:0 0", true},  {"1000-1000 r-xp 0 0:0 0", false}, {"-1000 r-xp 0 0:0 0", false},
     {"1000- r-xp 0 0:0 0", false},     {"1000-2000 r-xp  0:0 0", false},  {"1000 2000 r-xp 0 0:0 0", false},
     {"1000-2000-r-xp 0 0:0 0", false}, {"1000-2000 r-xp 0-0:0 0", false}, {"100G-2000 r-xp 0 0:0 0", false},
@@ -132,7 +127,6 @@ Test(modules, noted_twice, .init = set_up) {
     modules_note(file);
     EXPECT_INT("one more", noted(), first + 1);
     EXPECT(module_at(at + 4096));
-    file->module[STATS_MODULES - 1].state = STATS_FREE;
     for (int i = 0; i < STATS_MODULES; i++)
         file->module[i].state = STATS_VALID;
     const struct stats_module last = file->module[STATS_MODULES - 1];

@@ -70,70 +70,45 @@ Test(scan_judge, the_stall_by_which_a_socket_was_discovered_is_told) {
     cr_assert(last.discovered);
 }
 
-Test(scan_judge, samples_may_be_missing_within_a_stall) {
-    const struct look looks[] = {{0, 100, 1, 8, 11, 0, 20, 5, 0},
-                                 {30, 100, 1, 38, 11, 0, 20, 5, 0},
-                                 {42, 0, 0, 4, 13, 300, 23, 6, 200}};
-    struct scan_judge j = {0};
-    struct scan_stall last;
-    cr_assert_eq(JUDGE(&j, looks, &last), 1);
-}
+static const struct {
+    const char *name;
+    unsigned stalls, corked, short_holds, watched_ms;
+    struct look looks[5];
+} sequences[] = {
+    {"samples may be missing within a stall", 1, 0, 0, 42,
+     {{0, 100, 1, 8, 11, 0, 20, 5, 0}, {30, 100, 1, 38, 11, 0, 20, 5, 0},
+      {42, 0, 0, 4, 13, 300, 23, 6, 200}}},
+    {"nothing is claimed over a gap", 0, 0, 0, 12,
+     {{0, 100, 1, 8, 11, 0, 20, 5, 0}, {12, 100, 1, 20, 11, 0, 20, 5, 0},
+      {200, 0, 0, 4, 13, 300, 23, 6, 200}}},
+    {"what the program lets go itself is a cork", 0, 1, 0, 48,
+     {{0, 100, 1, 12, 2, 0, 1, 1, 0}, {12, 100, 1, 24, 2, 0, 1, 1, 0}, {24, 0, 2, 4, 3, 0, 1, 1, 0},
+      {36, 0, 2, 16, 3, 0, 1, 1, 0}, {48, 0, 0, 28, 3, 300, 2, 1, 0}}},
+    {"what stays unsent behind its acknowledgement is one, too", 0, 1, 0, 36,
+     {{0, 100, 1, 20, 2, 0, 1, 1, 0}, {12, 100, 1, 32, 2, 0, 1, 1, 0}, {24, 100, 0, 44, 2, 200, 2, 1, 0},
+      {36, 0, 1, 4, 3, 200, 2, 1, 0}}},
+    {"an answer ends it: the second request of a pipeline, 44 ms of thinking", 0, 0, 1, 48,
+     {{0, 100, 1, 8, 2, 0, 1, 1, 0}, {12, 100, 1, 20, 2, 0, 1, 1, 0}, {24, 100, 1, 32, 2, 0, 1, 1, 0},
+      {36, 100, 1, 44, 2, 0, 1, 1, 0}, {48, 0, 1, 4, 3, 200, 2, 2, 200}}},
+    {"an acknowledgement after the round trip is not late", 0, 0, 0, 24,
+     {{0, 100, 1, 8, 2, 0, 1, 1, 0}, {12, 100, 1, 20, 2, 0, 1, 1, 0}, {24, 0, 1, 4, 3, 200, 2, 1, 0}}},
+};
 
-Test(scan_judge, nothing_is_claimed_over_a_gap_in_the_samples) {
-    const struct look looks[] = {{0, 100, 1, 8, 11, 0, 20, 5, 0},
-                                 {12, 100, 1, 20, 11, 0, 20, 5, 0},
-                                 {200, 0, 0, 4, 13, 300, 23, 6, 200}};
-    struct scan_judge j = {0};
-    struct scan_stall last;
-    cr_assert_eq(JUDGE(&j, looks, &last), 0);
-    cr_assert_eq(j.watched_ns, 12000000);
-}
-
-Test(scan_judge, what_the_program_lets_go_itself_is_a_cork) {
-    const struct look looks[] = {{0, 100, 1, 12, 2, 0, 1, 1, 0},
-                                 {12, 100, 1, 24, 2, 0, 1, 1, 0},
-                                 {24, 0, 2, 4, 3, 0, 1, 1, 0},
-                                 {36, 0, 2, 16, 3, 0, 1, 1, 0},
-                                 {48, 0, 0, 28, 3, 300, 2, 1, 0}};
-    struct scan_judge j = {0};
-    struct scan_stall last;
-    cr_assert_eq(JUDGE(&j, looks, &last), 0);
-    cr_assert_eq(j.corked, 1);
-    cr_assert(scan_judge_corks(&j));
-}
-
-Test(scan_judge, what_stays_unsent_behind_its_acknowledgement_is_a_cork) {
-    const struct look looks[] = {{0, 100, 1, 20, 2, 0, 1, 1, 0},
-                                 {12, 100, 1, 32, 2, 0, 1, 1, 0},
-                                 {24, 100, 0, 44, 2, 200, 2, 1, 0},
-                                 {36, 0, 1, 4, 3, 200, 2, 1, 0}};
-    struct scan_judge j = {0};
-    struct scan_stall last;
-    cr_assert_eq(JUDGE(&j, looks, &last), 0);
-    cr_assert(scan_judge_corks(&j));
-}
-
-/* The second request of a pipeline waits for the answer to the first one: 44 ms of thinking. */
-Test(scan_judge, a_hold_that_an_answer_ends_is_none) {
-    const struct look looks[] = {{0, 100, 1, 8, 2, 0, 1, 1, 0},
-                                 {12, 100, 1, 20, 2, 0, 1, 1, 0},
-                                 {24, 100, 1, 32, 2, 0, 1, 1, 0},
-                                 {36, 100, 1, 44, 2, 0, 1, 1, 0},
-                                 {48, 0, 1, 4, 3, 200, 2, 2, 200}};
-    struct scan_judge j = {0};
-    struct scan_stall last;
-    cr_assert_eq(JUDGE(&j, looks, &last), 0);
-    cr_assert_eq(j.short_holds, 1);
-    cr_assert(!scan_judge_corks(&j));
-}
-
-Test(scan_judge, an_acknowledgement_after_the_round_trip_is_not_late) {
-    const struct look looks[] = {{0, 100, 1, 8, 2, 0, 1, 1, 0},
-                                 {12, 100, 1, 20, 2, 0, 1, 1, 0},
-                                 {24, 0, 1, 4, 3, 200, 2, 1, 0}};
-    struct scan_judge j = {0};
-    struct scan_stall last;
-    cr_assert_eq(JUDGE(&j, looks, &last), 0);
+Test(scan_judge, sequences) {
+    for (size_t i = 0; i < sizeof(sequences) / sizeof(sequences[0]); i++) {
+        struct scan_judge j = {0};
+        struct scan_stall last;
+        size_t count = 0;
+        while (count < 5 && sequences[i].looks[count].out)
+            count++;
+        unsigned stalls = judge_all(&j, sequences[i].looks, count, &last);
+        cr_expect(stalls == sequences[i].stalls && j.corked == sequences[i].corked &&
+                      j.short_holds == sequences[i].short_holds &&
+                      j.watched_ns == sequences[i].watched_ms * UINT64_C(1000000) &&
+                      scan_judge_corks(&j) == (j.corked + j.early > 0),
+                  "%s: %u, %u, %u, %u", sequences[i].name, stalls, (unsigned)j.corked,
+                  (unsigned)j.short_holds, (unsigned)(j.watched_ns / 1000000));
+    }
 }
 
 Test(scan_judge, a_stream_without_an_answer_is_told_apart) {
