@@ -96,6 +96,6 @@ def test_by_its_process_it_is_not_reached_and_one_sentence_says_so():
     with talking() as talker:
         assert talker.stalls()
         with attached(talker.process.pid, "--mode", "always") as a:
-            assert a.said.count("it has sockets of MPTCP, which are not reached by a process; --cgroup") == 1
+            assert a.said.count("MPTCP, which are not reached by its process id; --port, --unit") == 1
             assert talker.stalls()
             assert a.end() == 0

@@ -142,10 +142,10 @@ static void table(pid_t pid, const char *which, struct list *l) {
 
 /* ---- options --------------------------------------------------------- */
 
-static int option(int fd, int which) {
+static int option(int fd, int level, int which) {
     int value = -1;
     socklen_t size = sizeof(value);
-    return getsockopt(fd, IPPROTO_TCP, which, &value, &size) == 0 ? value : -1;
+    return getsockopt(fd, level, which, &value, &size) == 0 ? value : -1;
 }
 
 /* Asks through a copy of the descriptor, which is closed at once.  The process is not stopped. */
@@ -155,8 +155,9 @@ static void options(pid_t pid, struct list *l) {
         int fd = (int)syscall(SYS_pidfd_getfd, process, l->sockets[i].fd, 0);
         if (fd < 0)
             continue;
-        l->sockets[i].nodelay = option(fd, TCP_NODELAY);
-        l->sockets[i].cork = option(fd, TCP_CORK);
+        l->sockets[i].nodelay = option(fd, IPPROTO_TCP, TCP_NODELAY);
+        l->sockets[i].cork = option(fd, IPPROTO_TCP, TCP_CORK);
+        l->sockets[i].mptcp = option(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_MPTCP;
         close(fd);
     }
     if (process >= 0)

@@ -162,12 +162,11 @@ static void remark_on(const struct attach_target *t, const struct attach_wish *w
 }
 
 /* The kernel makes the TCP connections below a socket of MPTCP without a process. */
-static void remark_on_mptcp(const struct attach_target *t) {
+static void remark_on_mptcp(const struct attach_target *t, const char *others) {
     struct attach_state s;
     if (attach_look(t->name, &s) == 0 && s.known && s.config.mptcp)
-        remark("%s: it has sockets of MPTCP, which are not reached by a process; --cgroup or --all reach "
-               "them",
-               t->text);
+        remark("%s: it has sockets of MPTCP, which are not reached by its process id; %s reach them", t->text,
+               others);
 }
 
 /* Its own cure acts in every arm. */
@@ -200,7 +199,7 @@ static int attach(const struct request *r) {
         return complain("%s", error);
     if (error[0])
         remark("%s", error);
-    remark_on_mptcp(&target);
+    remark_on_mptcp(&target, "--port, --unit or --cgroup");
     attach_look(target.name, &s);
     remark("%s: TCP_NODELAY %s%s; %s", target.text,
            when[s.config.mode],
@@ -227,7 +226,7 @@ static int carry(struct request *r) {
         return complain("%s", error);
     if (error[0])
         remark("%s", error);
-    remark_on_mptcp(&target);
+    remark_on_mptcp(&target, "--unit, --container or --cgroup");
     int failed = experiment_open(&e, target.name);
     if (failed) {
         complain("%s: what was measured cannot be read (%s)", target.text, strerror(-failed));
@@ -364,6 +363,7 @@ const struct verb verb_attach = {
             "In the foreground until Ctrl-C, then every connection gets its own value back.\n"
             "Needs root and Linux 6.1. One process of your own can be cured without them;\n"
             "then a new connection is cured within a second, not when it is made, and the\n"
-            "exit code is 1 if none was cured.\n",
+            "exit code is 1 if none was cured. A server in Go 1.24 or newer has sockets of\n"
+            "MPTCP, which PID does not reach: name its --port.\n",
     .run = run,
 };
