@@ -139,9 +139,9 @@ int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) 
                     (int)pid);
     } else {
         reader_fail(error,
-                    "%d: runs without the library, and it cannot be added to a running process; "
-                    "start the program with unstall observe -- PROGRAM",
-                    (int)pid);
+                    "%d: runs without the library, so it has no statistics; unstall observe %d tells its "
+                    "stalls, unstall attach %d cures them",
+                    (int)pid, (int)pid, (int)pid);
     }
     return -ENOENT;
 }

@@ -131,6 +131,8 @@ int stats_files_open(struct stats_files *s, const char *word, unsigned want, boo
         failed = add_folder(s, path, want, quiet);
     else if (stat(word, &st) == 0 && S_ISDIR(st.st_mode))
         failed = add_folder(s, word, want, quiet);
+    else if (!strchr(word, '/') && access(word, F_OK) != 0)
+        failed = complain("%s: no such file, folder or service with --stats; give a process by its id", word);
     else
         failed = add_file(s, word, want);
     if (failed)
