@@ -76,7 +76,13 @@ static void stalls(struct prose *p, const struct scan_report *report, bool ascii
               time_text((uint64_t)(all->lost_ns / all->count), ascii, each),
               time_text((uint64_t)all->lost_ns, ascii, lost),
               time_text(report->result->ended_ns - report->result->began_ns, ascii, whole));
-    prose_add(p, ", %s of it %s %s %s", report->table->count - report->table->one_way > 1 ? "most" : "all",
+    if (report->table->count - report->table->one_way == 1)
+        prose_add(p, ", all of it");
+    else if (worst->stalls.lost_ns > all->lost_ns / 2)
+        prose_add(p, ", most of it");
+    else
+        prose_add(p, ", %s of it by", time_text((uint64_t)worst->stalls.lost_ns, ascii, lost));
+    prose_add(p, " %s %s %s",
               scan_process_text(&worst->process, worst->uid, who, sizeof(who)), worst->listens ? "at" : "to",
               address_text(&worst->endpoint, address));
 }
@@ -84,7 +90,8 @@ static void stalls(struct prose *p, const struct scan_report *report, bool ascii
 void scan_sentence(struct prose *p, const struct scan_report *report, bool ascii) {
     if (report->verdict->stalls)
         stalls(p, report, ascii);
-    verdict_words(p, report->verdict, report->verdict->exchanges ? "" : " on connections that lasted");
+    bool few = verdict_of(report->verdict) == VERDICT_TOO_FEW && report->verdict->exchanges;
+    verdict_words(p, report->verdict, few ? "" : " on connections that lasted");
     prose_add(p, ".");
 }
 
