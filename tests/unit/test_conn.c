@@ -29,20 +29,6 @@ TestSuite(conn, .init = set_up, .timeout = 30);
 
 static struct conn shared;
 
-Test(conn, lock_and_trylock) {
-    static uint32_t list;
-    ASSERT(conn_lock(&shared) && !conn_trylock(&shared));
-    EXPECT_INT("depth", self.depth, 1);
-    conn_unlock(&shared);
-    ASSERT(conn_trylock(&shared));
-    conn_unlock(&shared);
-    ASSERT(spin_lock(&list) && !spin_trylock(&list));
-    spin_unlock(&list);
-    ASSERT(spin_trylock(&list) && self.spinning == &list);
-    spin_unlock(&list);
-    EXPECT(self.depth == 0 && !self.spinning);
-}
-
 enum { THREADS = 4, ROUNDS = 20000 };
 static volatile long guarded;
 

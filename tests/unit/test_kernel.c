@@ -4,6 +4,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -96,4 +97,18 @@ Test(kernel, room) {
     uint64_t begun = clock_now();
     EXPECT(!kernel->writable(near_end, 0) && !kernel->writable(near_end, 1100));
     EXPECT(clock_now() - begun >= 1099000000);
+}
+
+/* A descriptor of our own does not outlive an exec; flags are those of the program. */
+Test(kernel, descriptors) {
+    int own = kernel->dup_above(near_end, 200);
+    EXPECT(own >= 200);
+    EXPECT_INT("closed at exec", fcntl(own, F_GETFD), FD_CLOEXEC);
+    EXPECT_INT("asked", kernel->descriptor_flags(own), FD_CLOEXEC);
+    EXPECT_INT("the program's", kernel->descriptor_flags(near_end), 0);
+    EXPECT(!(kernel->status_flags(near_end) & O_NONBLOCK));
+    fcntl(near_end, F_SETFL, O_NONBLOCK);
+    EXPECT(kernel->status_flags(near_end) & O_NONBLOCK);
+    EXPECT_INT("closed", kernel->close(own), 0);
+    EXPECT_INT("gone", kernel->descriptor_flags(own), -EBADF);
 }
