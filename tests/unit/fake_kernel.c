@@ -66,7 +66,7 @@ static int get_option(int fd, int level, int name, int *value) {
     } options[] = {
         {SOL_SOCKET, SO_SNDBUF, NULL, fake.room, !fake.room},
         {SOL_SOCKET, SO_PROTOCOL, "protocol", fake.protocol, fake.protocol <= 0},
-        {SOL_SOCKET, SO_TYPE, "type", fake.type ? fake.type : SOCK_STREAM, false},
+        {SOL_SOCKET, SO_TYPE, "type", SOCK_STREAM, false},
         {SOL_SOCKET, SO_TIMESTAMPING, "stamps?", fake.stamps, false},
         {SOL_SOCKET, SO_ZEROCOPY, "zerocopy?", fake.zerocopy, false},
         {IPPROTO_TCP, TCP_MAXSEG, "mss", fake.mss, !fake.mss},
@@ -120,7 +120,7 @@ static ssize_t send_message(int fd, const struct msghdr *message, int flags) {
 
 static int descriptor_flags(int fd) {
     fake_note("flags", fd, NULL, 0);
-    return fake.fd_flags;
+    return 0;
 }
 
 static int status_flags(int fd) {
@@ -151,7 +151,7 @@ static int name_of(int fd, bool peer, struct sockaddr_storage *address) {
 
 static int dup_above(int fd, int lowest) {
     fake_note("dup", fd, NULL, 0);
-    return fake.dup_answer ? fake.dup_answer : lowest;
+    return lowest;
 }
 
 static int close_descriptor(int fd) {

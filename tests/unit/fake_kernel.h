@@ -23,17 +23,14 @@ struct fake_kernel {
     int mss;           /* of TCP_MAXSEG; 0: -EINVAL */
     uint64_t cookie;   /* 0: -ENOTSOCK */
     int protocol;      /* of SO_PROTOCOL; 0: -EINVAL; < 0: -errno */
-    int type;          /* of SO_TYPE; 0: SOCK_STREAM */
     int room;          /* of SO_SNDBUF; 0: -EINVAL */
     bool full;         /* not writable */
     bool non_blocking; /* O_NONBLOCK */
-    int fd_flags;      /* of F_GETFD; < 0: -errno */
     uint16_t peer_port, local_port; /* at 127.0.0.1; 0: -ENOTCONN */
     struct kernel_tcp_info tcp_info;
     int tcp_info_error;
     struct kernel_usage usage;
     int usage_error; /* 0 or -errno */
-    int dup_answer; /* of F_DUPFD_CLOEXEC; 0: the lowest that is asked for */
     ssize_t sends[FAKE_SENDS]; /* answers in turn; 0: everything; < 0: -errno */
     unsigned send_count;
     char log_buffer[8192], wire_buffer[65536];

@@ -401,6 +401,7 @@ Test(hold, the_number_of_a_lingering_connection) {
     c = fds_create(5, ORIGIN_SOCKET);
     buffered("abc");
     lowest_asked = 0;
+    free_numbers = 1000;
     EXPECT(close_lingers(c, 5) == CLOSE_ENDS && lowest_asked == 0);
     EXPECT_INT("SO_LINGER of 0 s resets: it is dropped", buffer_length(c), 0);
 }
