@@ -18,19 +18,11 @@ LIMIT_S=120 # a program of tests
 OTHERWISE='
 window::*                                             | refuses a clone(2) without CLONE_SYSVSEM
 raw_thread::*                                         | the same
-programs::a_strange_task_while_bytes_are_left         | the same
-rights::a_signal_to_the_thread_ends_it                | the same
-rights::the_thread_starts_again_afterwards            | the same
 process::a_child_of_a_process_in_exec_holds           | the same
-process::a_handler_forks_beneath_the_wait_for_a_lock  | accepts MADV_WIPEONFORK and wipes nothing
-process::a_single_task_unshares_its_table             | the same
-programs::a_table_of_its_own                          | the same
 reentry::a_handlers_sendfile_*                        | has no process_vm_readv(2) and no preadv2(2)
-reentry::what_was_kept_aside_leaves_with_the_lock     | the same
 kernel::flags_of_a_send                               | gives four bytes of TCP_INFO
 clock::is_the_kernels                                 | has no vDSO
 modules::a_long_path                                  | shows pages without and with code as one mapping
-modules::code_with_a_file                             | the same
 modules::noted_twice                                  | the same
 readable::stack_data_and_heap_are_told_without_the_kernel | puts the parts of a program elsewhere
 '
