@@ -214,6 +214,30 @@ Test(process, a_filter_stops_a_clock_that_is_a_call) {
 
 /* ---- forks and clones --------------------------------------------------- */
 
+/* Without a window's thread a hold is for a program of one thread. */
+Test(process, the_first_thread_of_the_program) {
+    static const struct {
+        const char *name;
+        enum window_state state, then;
+        bool ends;
+    } rows[] = {{"no thread of ours", WINDOW_WITHOUT, WINDOW_NONE, true},
+                {"none ever", WINDOW_NEVER, WINDOW_NEVER, true},
+                {"one of ours", WINDOW_RUNS, WINDOW_RUNS, false}};
+    EACH_ROW(row, rows) {
+        whole_start_in(MODE_CORK);
+        struct conn *c = whole_connected(5);
+        whole_write(5, "abc");
+        ASSERT(c->held);
+        window_now = row->state;
+        process_clones(CLONE_VM | CLONE_FILES | CLONE_THREAD | CLONE_SETTLS);
+        EXPECT_INT(row->name, !c->held, row->ends);
+        EXPECT_INT(row->name, window_state(), row->then);
+        window_now = WINDOW_RUNS;
+        hold_end_turn(PUSH_WAIT);
+        shim_closing(5);
+    }
+}
+
 /* The flags of clone3(2) are in memory that may be bad.  In off, and under a filter, only memory that is
  * certain without a call is read; what stays unknown is taken for a child that the library does not serve.
  * A call that must fail makes no child: a program that only asks for the call lost the cure. */

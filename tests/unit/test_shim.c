@@ -8,6 +8,7 @@
 #include <linux/tcp.h>
 
 #include "buffered.h"
+#include "config.h"
 #include "statistics.h"
 #include "turn.h"
 
@@ -309,6 +310,77 @@ Test(shim, a_buffer_stays_while_a_thread_sends_from_it) {
     const char *log = fake_log();
     cr_expect(strstr(log, " SEND(5,ab") && !strstr(log, "(5,cdef"), "to another: %s", log);
     EXPECT_INT("depth", self.depth, 0);
+}
+
+/* ---- what a write or a listener leaves behind -------------------------------------------------- */
+
+/* The next write begins the message, and bytes held before it stay held. */
+Test(shim, a_write_that_fails_is_none) {
+    for (int held = 0; held <= 1; held++) {
+        whole_start_in(MODE_CORK);
+        struct conn *c = whole_connected(5);
+        if (held)
+            whole_write(5, "abc");
+        const struct policy before = c->policy;
+        const struct conn_counts counts = c->counts;
+        fake_real.answers[fake_real.count] = -EAGAIN;
+        EXPECT_INT("no room", whole_write(5, "def"), -1);
+        EXPECT(c->policy.position == before.position && c->policy.message_bytes == before.message_bytes &&
+               c->policy.small_writes == before.small_writes && c->held == held);
+        EXPECT(c->counts.writes == counts.writes && c->counts.bytes == counts.bytes &&
+               c->counts.messages == counts.messages && c->counts.held_writes == counts.held_writes);
+        hold_end_turn(PUSH_WAIT);
+        shim_closing(5);
+    }
+}
+
+Test(shim, a_listener_has_no_option_of_ours) {
+    whole_start_in(MODE_NODELAY);
+    struct conn *c = whole_connected(3);
+    c->policy.nodelay = true; /* ours, for a stdio stream */
+    shim_listens(3);
+    EXPECT_TEXT("given back", fake_log(), "nodelay(3,0)");
+}
+
+/* UNSTALL_PORTS names the port of the server's side, also where we are the client. A connection met late may
+ * be of either side. */
+enum origin_seen { CONNECTED, ACCEPTED, INHERITED };
+static const struct {
+    const char *name;
+    enum origin_seen origin;
+    uint16_t peer, local;
+    bool included;
+} filters[] = {
+    {"a client of the port", CONNECTED, 80, 5000, true},
+    {"a client from the port", CONNECTED, 5000, 80, false},
+    {"a server's, on the port", ACCEPTED, 5000, 80, true},
+    {"a server's, its client from the port", ACCEPTED, 80, 5000, false},
+    {"inherited, a client of the port", INHERITED, 80, 5000, true},
+    {"inherited, a server's", INHERITED, 5000, 80, true},
+    {"inherited, of other ports", INHERITED, 5000, 5001, false},
+};
+
+Test(shim, ports_are_the_servers) {
+    EACH_ROW(row, filters) {
+        whole_start((const char *const[]){"UNSTALL_MODE=nodelay", "UNSTALL_PORTS=80", NULL});
+        fake.protocol = IPPROTO_TCP;
+        fake.peer_port = row->peer;
+        fake.local_port = row->local;
+        fds_forget(6);
+        if (row->origin == CONNECTED)
+            whole_connected(6);
+        if (row->origin == ACCEPTED) { /* an inherited descriptor is met at its first use */
+            shim_socket_made(3, AF_INET, SOCK_STREAM, 0);
+            shim_listens(3);
+            shim_accepted(3, 6);
+        }
+        struct conn *c = conn_lock_fd(6);
+        ASSERT(c);
+        EXPECT_INT(row->name, c->policy.mode, row->included ? MODE_NODELAY : MODE_OFF);
+        conn_unlock(c);
+        shim_closing(6);
+        shim_closing(3);
+    }
 }
 
 /* ---- options by which a program tells its writes apart ------------------------------------ */
