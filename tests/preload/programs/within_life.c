@@ -247,7 +247,11 @@ static bool other_has_bytes(void)
 static void live(void)
 {
     make(&own);
-    for (int i = 0; i < 4 && before.near < 0 && !shut; i++) exchange_own();
+    for (int i = 0; i < 4 && before.near < 0 && !shut; i++) {
+        places_phase();
+        exchange_own();
+    }
+    places_phase();
     nodelay_of(own.near);
 }
 
@@ -316,7 +320,7 @@ static bool round_at(int place)
     prepare();
     round_++;
     if (place_count) {
-        places_run(live, places[place]);
+        places_run(live, place);
     } else {
         live();
         once();
@@ -330,6 +334,7 @@ static bool round_at(int place)
 static void life(void)
 {
     live();
+    places_phase();
     end(&own);
 }
 
