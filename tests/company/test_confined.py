@@ -103,9 +103,14 @@ OURS = {**{(mode, "thread"): int(mode in ("auto", "cork", "coalesce")) for mode 
         ("coalesce", "alone"): 1}
 
 
-@pytest.mark.parametrize("mode, own", OURS)
-@pytest.mark.parametrize("how", [*BOTH_FORMS, *LIBC_ALONE,
-                                 *(f"syscall-{name}" for name in (*BOTH_FORMS, *SYSCALL_ALONE))])
+def beside_ours(hows):
+    """(how, mode, own): where no task is ours, one `how` shows that; that each call is as bare there has
+    tests/abi."""
+    return [(how, mode, own) for how in hows for mode, own in OURS if OURS[mode, own] or how == hows[0]]
+
+
+@pytest.mark.parametrize("how, mode, own", beside_ours(
+    [*BOTH_FORMS, *LIBC_ALONE, *(f"syscall-{name}" for name in (*BOTH_FORMS, *SYSCALL_ALONE))]))
 def test_no_thread_of_ours_keeps_what_the_program_has_dropped(how, mode, own):
     """Ours kept capabilities, users and groups, and ran without the sandbox."""
     if os.geteuid() != 0:
@@ -160,10 +165,10 @@ def test_nothing_more_to_be_had(what, when, mode, tmp_path):
              cured=[] if (what, when) == ("memory", "first") else [BEFORE, AFTER])
 
 
-@pytest.mark.parametrize("mode, own", OURS)
-@pytest.mark.parametrize("how", ["fork", "_Fork", "clone", "posix_spawn", "posix_spawnp", "popen", "system",
-                                 "pthread_create", "older posix_spawn", "older posix_spawnp", "older popen",
-                                 "older pthread_create", "later pthread_create"])
+@pytest.mark.parametrize("how, mode, own", beside_ours(
+    ["fork", "_Fork", "clone", "posix_spawn", "posix_spawnp", "popen", "system", "pthread_create",
+     "older posix_spawn", "older posix_spawnp", "older popen", "older pthread_create",
+     "later pthread_create"]))
 def test_our_thread_takes_no_room_from_the_program(how, mode, own):
     """With RLIMIT_NPROC reached, the program's own task failed with EAGAIN where bare it was made.  The older
     definitions still did so when those of now did no more."""
