@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """scripts/arch, as the tests call it."""
 
+import functools
 import re
 import subprocess
 
@@ -10,8 +11,9 @@ SCRIPT = SOURCE_ROOT / "scripts/arch"
 SECONDS = 400
 
 
+@functools.cache
 def judged(architecture):
-    """The line of an architecture that scripts/arch prints."""
+    """The line of an architecture that scripts/arch prints, once it was as promised."""
     done = subprocess.run([SCRIPT, architecture], env=bare_env(), check=False, text=True, timeout=SECONDS,
                           capture_output=True)
     assert done.returncode == 0, done.stdout + done.stderr
