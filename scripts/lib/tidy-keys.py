@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""For scripts/tidy: the commands of a build folder, one for each file, and a key for each file of src.
+"""For scripts/tidy: the commands of a build folder, one for each file, and a key for each file of src and for
+each other one that is compiled.
 
     tidy-keys.py BUILD ROOT CONFIGURED
 
@@ -37,7 +38,8 @@ def keys(root, configured, commands):
     """Lines for the file `keys`."""
     headers = headers_of_objects()
     every = sorted(map(str, (root / "src").rglob("*.h"))) + sorted(map(str, (root / "src").rglob("*.def")))
-    for path in sorted((root / "src").rglob("*.c")):
+    compiled = {path for path in map(Path, commands) if path.suffix == ".c" and root in path.parents}
+    for path in sorted({*(root / "src").rglob("*.c"), *compiled}):
         one = commands.get(str(path), {})
         read = sorted(set(headers.get(one.get("output"), every)))
         whole = [configured, one.get("command", "").replace(str(root), ""), digest(path), *map(digest, read)]
