@@ -56,5 +56,6 @@ def test_all_connections_are_cured_and_detach_all_puts_them_back():
         done = run("detach", "--all")
         assert done.returncode == 0
         assert run("attach", "--list").stdout == ""
+        assert run("detach", "--all").stdout == "nothing is attached\n"  # it said nothing
         assert stalls(one) and stalls(two)
         assert one.reads_back() == two.reads_back() == {0}

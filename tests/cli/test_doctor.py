@@ -159,6 +159,9 @@ def test_a_process_with_statistics_tells_the_mode_in_force():
         assert said["advice"][0].startswith(f"see what it does: unstall report {talker.pid}, ")
         assert (f"turn it off: unstall set {talker.pid} off; on again: unstall set {talker.pid} started"
                 in said["advice"])
+        unstall("set", talker.pid, "off", "--wait", "0", check=True)
+        talker.talk()
+        assert f"turn it on: unstall set {talker.pid} auto" in told(talker.pid)["advice"]  # "turn it off"
 
 
 def test_a_process_without_the_library_and_its_sockets():

@@ -4,6 +4,7 @@
 import fcntl
 import json
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -280,3 +281,15 @@ def test_a_symbolic_link_in_the_place_of_a_segment_is_not_followed(talker, folde
     link.symlink_to(stats_file)
     refused(link, "off")
     assert talker.talk() < 20
+
+
+def test_status_does_not_undo_by_off_what_is_off(talker):
+    """Of a process in mode off it said: "undo: unstall set PID off"."""
+    told = [unstall("status").stdout]
+    unstall("set", talker.pid, "off", "--wait", "0", check=True)
+    talker.talk()
+    told.append(unstall("status").stdout)
+    undo = rf"\(pid {talker.pid}\)\n(?:    .*\n)*?    undo     (.*)\n"
+    on, off = (re.search(undo, text)[1] for text in told)
+    assert on.startswith(f"unstall set {talker.pid} off; for good, ")
+    assert off.startswith("nothing is changed in mode off; ")

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "format.h"
@@ -140,6 +141,8 @@ static void group(const struct status_group *g) {
     line("stalls", "%s", v ? v->sentence.text : "not counted: no statistics");
     if (g->guard)
         line("undo", "start it again without unstall run");
+    else if (p->files.count && strcmp(p->mode, "off") == 0)
+        line("undo", "nothing is changed in mode off; for good, start it again without the library");
     else if (p->files.count)
         line("undo", "unstall set %d off%s; for good, start it again without the library", (int)g->pids[0],
              p->count > 1 ? ", and so each" : "");

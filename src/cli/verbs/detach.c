@@ -21,8 +21,9 @@ static int detach(const char *name, const char *text) {
                         text);
     if (failed || error[0])
         complain("%s: %s", text, error);
-    else
-        printf("%s: detached; connections have their own values back\n", text);
+    if (!failed)
+        printf("%s: detached; %sconnections have their own values back\n", text,
+               error[0] ? "all other " : "");
     return failed ? EXIT_OWN : finish_output();
 }
 
@@ -33,11 +34,13 @@ static int detach_all(void) {
     int code = 0;
     if (attach_list(&list, &count, error) != 0)
         return complain("%s", error);
+    if (!count)
+        printf("nothing is attached\n");
     for (size_t i = 0; i < count; i++)
         if (detach(list[i].name, list[i].name) != 0)
             code = EXIT_OWN;
     free(list);
-    return code;
+    return code ? code : finish_output();
 }
 
 /* True for a name in the list: the only way to name an attachment whose cgroup was removed. */
