@@ -157,16 +157,6 @@ Test(config_values, names) {
     }
 }
 
-Test(config_values, targets) {
-    struct config c;
-    const char *expected;
-    config_defaults(&c);
-    EXPECT(config_set(&c, "UNSTALL_REPORT", "/tmp/%p.json", &expected) == CONFIG_OK);
-    cr_expect_str_eq(c.report, "/tmp/%p.json");
-    EXPECT(config_set(&c, "UNSTALL_LOG", "stderr", &expected) == CONFIG_OK);
-    cr_expect_str_eq(c.log, "stderr");
-}
-
 /* 32 are enough for everybody, the 33rd is refused rather than lost. */
 Test(config_values, as_many_filters_as_there_are_places) {
     char ports[512] = "1", peers[512] = "10.0.0.1";

@@ -22,13 +22,6 @@ Test(histogram, the_lowest_value_of_a_bucket_lies_in_it) {
         }
 }
 
-Test(histogram, buckets_grow) {
-    for (size_t s = 0; s < ARRAY_SIZE(steps_of); s++)
-        for (unsigned n = 0; n < last_of(steps_of[s]); n++)
-            cr_expect(histogram_lowest(n, steps_of[s]) < histogram_lowest(n + 1, steps_of[s]),
-                      "bucket %u of %u steps", n, steps_of[s]);
-}
-
 /* 3.1 % from any value of a bucket to its lowest; a quarter for the coarse ones. */
 Test(histogram, a_value_is_known_well) {
     for (size_t s = 0; s < ARRAY_SIZE(steps_of); s++)
