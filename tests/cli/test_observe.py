@@ -351,6 +351,9 @@ def test_a_running_process_without_statistics_is_watched_through_the_kernel(auth
             assert re.search(r"^(About )?\d+ stalls of \d+(\.\d)? ms cost \d", told, re.MULTILINE)
             if "source exact" in told:
                 assert re.search(r"send_header.*send_body", told, re.DOTALL)
+            page = unstall("observe", str(process.pid), "--time", "1", "--html", "-")
+            assert page.returncode == 1 and page.stdout.startswith("<!DOCTYPE html>")
+            assert f"process {process.pid}" in page.stdout
 
         try:
             patiently(attempt)  # on a busy machine a second may pass without a stall

@@ -372,10 +372,11 @@ def test_a_unit_may_be_named_without_its_ending(unit):
     name = unit.name.removesuffix(".service")
     with Actor("stall") as member:
         (unit / "cgroup.procs").write_text(f"{member.pid}\n", encoding="ascii")
-        for words in (["--unit", name], ["--cgroup", name], ["--cgroup", unit.name],
-                      ["--cgroup", f"{unit.parent.name}/{unit.name}"]):
+        for words in (["scan", "--unit", name], ["scan", "--cgroup", name], ["scan", "--cgroup", unit.name],
+                      ["scan", "--cgroup", f"{unit.parent.name}/{unit.name}"], ["observe", name],
+                      ["observe", unit.name]):
             done = scan_until_told(lambda seconds, words=words: unstall(
-                "scan", "--json", "--time", seconds, *words))
+                words[0], "--json", "--time", seconds, *words[1:]))
             assert [row["process"]["pid"] for row in json.loads(done.stdout)["rows"]] == [member.pid], words
         missed = unstall("scan", "--unit", f"{name}x", "--time", "600")
         assert missed.returncode == 125 and missed.stderr.endswith(f"; the nearest is {unit.name}\n")

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A table of text: its columns, and which of them a terminal has room for.  Those of the highest rank are left
- * out first; those of rank 0 stay.
+ * A table of text: its columns, and which of them a terminal has room for.  Those of the highest rank are
+ * left out first; those of rank 0 stay.
  */
 #ifndef UNSTALL_GRID_H
 #define UNSTALL_GRID_H

@@ -244,7 +244,7 @@ static void fit(struct layout *l, const struct top *t) {
 }
 
 /* Stalls and cures always stay.  A wide terminal has room for the last exchange times, for names of programs
- * and for any address.  What is left stays empty at the right, so that a line can be followed with the eyes. */
+ * and for any address.  What is left stays empty at the right: so the eye can follow a line. */
 static void lay_out(struct layout *l, const struct top *t, unsigned width) {
     enum { ADDRESS = sizeof("at [2001:db8:1111:2222:3333:4444:5555:6666]:65535") };
     *l = (struct layout){.columns = {

@@ -12,12 +12,14 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "cgroup.h"
 #include "clock_ns.h"
 #include "errors.h"
 #include "format.h"
 #include "launch.h"
 #include "observe_folder.h"
 #include "page_file.h"
+#include "program.h"
 #include "render.h"
 #include "report.h"
 #include "stats_files.h"
@@ -160,49 +162,72 @@ static void print_who(FILE *out, const struct who *who) {
     prose_print(out, &p, 0, terminal_width_within(out, 60, 100));
 }
 
-static int scan_process(const struct options *o, pid_t pid) {
-    struct survey s = {
-        .options = {.places = true, .namespace_of = pid}, .filter = {.pid = pid}, .ends_with = pid};
-    char error[SCAN_ERROR] = "", why[SCAN_WHY];
-    if (scan_is_a_thread(pid, why))
-        return complain("%s", why);
-    if (o->who && o->json)
-        return complain("--who: process %d keeps no statistics, and the JSON of a scan has no place "
-                        "for lines; leave out --json",
-                        (int)pid);
-    snprintf(s.scope, sizeof(s.scope), "process %d", (int)pid);
-    if (!survey_begin(&s, error))
+/* Through the kernel: what keeps no statistics. */
+static int scan(const struct options *o, struct survey *s) {
+    const pid_t pid = s->filter.pid;
+    char error[SCAN_ERROR] = "";
+    struct page_file file = {.out = stdout};
+    struct render page = {.json = NULL};
+    if (!survey_begin(s, error))
         return complain("%s", error);
     survey_catch_signals();
-    remark("process %d keeps no statistics: it is watched through the kernel%s", (int)pid,
+    remark("%s %s: it is watched through the kernel%s", s->scope,
+           pid ? "keeps no statistics" : "is a service",
            o->seconds > 0 ? "" : "; Ctrl-C ends this and prints the report");
     struct who *who = o->who ? who_begin(pid) : NULL;
-    int failed = survey_look(&s, o->seconds, NULL);
+    int failed = survey_look(s, o->seconds, NULL);
     if (who)
         who_end(who);
     if (failed)
         failed = complain("the scan has failed: %s", strerror(-failed));
-    struct page_file file;
-    if (!failed)
-        failed = report_begin(o, &file);
+    else
+        failed = o->page ? render_begin(&page, o->page) : report_begin(o, &file);
     if (!failed) {
-        survey_report(file.out, &s, o->json);
-        if (who && !o->json)
+        survey_report(o->page ? page.json : file.out, s, o->json || o->page);
+        if (who && !o->json && !o->page)
             print_who(file.out, who);
-        failed = report_end(&file, true);
+        failed = o->page ? render_end(&page, true) : report_end(&file, true);
     }
-    int code = failed ? failed : verdict_code(verdict_of(&s.verdict));
-    survey_end(&s);
+    if (!failed && o->page)
+        failed = finish_output();
+    int code = failed ? failed : verdict_code(verdict_of(&s->verdict));
+    survey_end(s);
     who_free(who);
     return code;
+}
+
+static int scan_process(const struct options *o, pid_t pid) {
+    struct survey s = {
+        .options = {.places = true, .namespace_of = pid}, .filter = {.pid = pid}, .ends_with = pid};
+    char why[SCAN_WHY];
+    if (scan_is_a_thread(pid, why))
+        return complain("%s", why);
+    if (o->who && (o->json || o->page))
+        return complain("--who: process %d keeps no statistics, and the JSON of a scan has no place "
+                        "for lines; leave out %s",
+                        (int)pid, o->json ? "--json" : "--html");
+    snprintf(s.scope, sizeof(s.scope), "process %d", (int)pid);
+    return scan(o, &s);
+}
+
+/* True: the word is no program here, but a unit of systemd that runs. */
+static bool is_unit(const char *word, char cgroup[SCAN_CGROUP]) {
+    struct program none;
+    return !strchr(word, '/') && program_find(&none, word) == -ENOENT && scan_cgroup_find(word, cgroup);
+}
+
+static int observe_unit(const struct options *o, const char *word, const char *cgroup) {
+    struct survey s = {.options = {.places = true}, .filter = {.cgroup = cgroup}};
+    if (o->who)
+        return complain("--who: it stops the threads of one process; give its PID in place of %s", word);
+    snprintf(s.scope, sizeof(s.scope), "%.100s", cgroup);
+    return scan(o, &s);
 }
 
 static int observe_process(const struct options *o, int pid) {
     char path[PATH_MAX];
     struct reader_error error;
     int found = reader_find(pid, path, sizeof(path), &error);
-    if (found == -ENOENT && o->page)
-        return complain("--html %s: %s", o->page, error.text);
     if (found == -ENOENT)
         return scan_process(o, pid);
     if (found != 0)
@@ -286,6 +311,7 @@ static int run(int argc, char **argv) {
     struct args a = args_begin(&verb_observe, argc, argv);
     struct launch l = {0};
     struct options o = {0};
+    char cgroup[SCAN_CGROUP];
     enum args_kind kind;
     int pid = 0;
     while ((kind = args_next(&a)) == ARGS_OPTION)
@@ -293,7 +319,9 @@ static int run(int argc, char **argv) {
             return args_unknown(&a);
     if (kind != ARGS_WORD)
         return complain("no PROGRAM or PID given; try --help");
-    if (a.only_words || !is_pid(a.word, &pid)) {
+    const char *word = a.word;
+    bool unit = !a.only_words && !is_pid(word, &pid) && is_unit(word, cgroup);
+    if (a.only_words || (!unit && !is_pid(word, &pid))) {
         l.argv = args_rest(&a);
         int failed = excluded(&o);
         return failed ? failed : observe_program(&o, &l);
@@ -305,14 +333,16 @@ static int run(int argc, char **argv) {
             return args_unknown(&a);
     }
     int failed = excluded(&o);
-    return failed ? failed : observe_process(&o, pid);
+    if (!failed)
+        failed = unit ? observe_unit(&o, word, cgroup) : observe_process(&o, pid);
+    return failed;
 }
 
 const struct verb verb_observe = {
     .name = "observe",
     .summary = "Run a program, or watch a running one, and tell what stalls in it",
-    .usage = "[OPTION]... PID | [--] PROGRAM [ARGUMENT]...",
-    .help = "  --time SECONDS    end the program by SIGTERM then; watch a PID that long\n"
+    .usage = "[OPTION]... PID | SERVICE | [--] PROGRAM [ARGUMENT]...",
+    .help = "  --time SECONDS    end the program by SIGTERM then; watch the others that long\n"
             "  --report FILE     the report goes there (\"-\": standard output), not to stderr\n"
             "  --html FILE       the report as a page with pictures (\"-\": standard output)\n"
             "  --json            the report for programs, to standard output or --report\n"
@@ -323,8 +353,9 @@ const struct verb verb_observe = {
             "output goes to stderr where a report has standard output. The statistics\n"
             "are kept in memory (/dev/shm or $XDG_RUNTIME_DIR) and removed at the end.\n"
             "Ctrl-C ends the watching of a PID. If it was not started with --stats, its\n"
-            "report is that of unstall scan --pid. Exit codes of that: 0 no stall, 1 stalls,\n"
-            "2 it cannot be told, 125 the command failed.\n"
+            "report is that of unstall scan --pid; that of a running service, where no\n"
+            "program has its name, is that of unstall scan --unit. Exit codes of both: 0 no\n"
+            "stall, 1 stalls, 2 it cannot be told, 125 the command failed.\n"
             "The options of unstall run work too, except --how, --conf, --mode and --stats.\n",
     .run = run,
 };

@@ -81,8 +81,10 @@ void shim_option_setting(int fd, int level, int name) {
     if (concern == OF_NONE || (concern == OF_ROOM && !config()->buffers) || !gate_enter())
         return;
     struct conn *c = concern == OF_HOLDS || concern == OF_ROOM ? conn_lock_fd(fd) : fds_lock(fd);
-    if (!c)
+    if (!c) {
+        restores_before--; /* its holder may be about to restore a value: so nodelay_set() sets it again */
         return;
+    }
     hold_push(c, PUSH_APPLICATION);
     conn_unlock(c);
 }
