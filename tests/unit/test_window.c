@@ -10,7 +10,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "buffered.h"
@@ -301,55 +300,6 @@ Test(window, its_end_leaves_nothing) {
     /* the kernel removes a task a moment after its number */
     cr_expect(seen > 50 && gone >= 98, "%d were seen, %d of 100 had gone at the end of the stop", seen, gone);
     EXPECT_INT("no tag was taken", tags[1], tags[0] + 1);
-}
-
-/* ---- which program has one ---------------------------------------------- */
-
-static const struct {
-    const char *setting;
-    bool threads, buffers;
-    enum window_state first, second; /* after a first turn, and another one at once */
-} programs[] = {
-    {"UNSTALL_THREAD=own", false, false, WINDOW_WITHOUT, WINDOW_WITHOUT},
-    {"UNSTALL_THREAD=own", false, true, WINDOW_RUNS, WINDOW_RUNS},
-    {"UNSTALL_THREAD=own", true, false, WINDOW_NONE, WINDOW_RUNS},
-    {"UNSTALL_THREAD=always", false, false, WINDOW_RUNS, WINDOW_RUNS},
-    {"UNSTALL_THREAD=never", true, true, WINDOW_NEVER, WINDOW_NEVER},
-};
-
-static int decides(int number) {
-    const __typeof__(programs[0]) *row = &programs[number];
-    configure(row->setting);
-    if (row->threads)
-        window_threads_seen();
-    for (int i = 0; i < TRIES; i++) { /* in less than 100 ms */
-        uint64_t begun = clock_now();
-        window_decide(row->buffers, 1);
-        enum window_state first = window_state();
-        window_decide(row->buffers, 1);
-        enum window_state second = window_state();
-        int all = tasks();
-        window_stop();
-        if (first != row->first)
-            return 1;
-        if (second == row->second)
-            return all > 1 + (second == WINDOW_RUNS) ? 2 : 0;
-        if (clock_now() - begun < 90 * MS)
-            return 3;
-    }
-    return 4;
-}
-
-/* The runner has a thread of its own; a child of it has one task. */
-Test(window, which_program_gets_it) {
-    for (int i = 0; i < (int)ARRAY_SIZE(programs); i++) {
-        int status = -1;
-        pid_t child = fork();
-        if (child == 0)
-            _exit(decides(i));
-        ASSERT(waitpid(child, &status, 0) == child && WIFEXITED(status));
-        EXPECT_INT(programs[i].setting, WEXITSTATUS(status), 0);
-    }
 }
 
 /* ---- where it may not start --------------------------------------------- */
