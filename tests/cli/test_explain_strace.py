@@ -361,6 +361,26 @@ def test_what_cannot_be_told_is_said(tmp_path, build):
 
 # ---- behind a message without an answer
 
+def test_exchanges_that_are_left_out_are_told(tmp_path):
+    """Of a Java server with 40 exchanges of 40 ms it said "8 on 8 connections", and no word of the others."""
+    log = Log()
+    log.connected()
+    log.exchange(1, 0.5)
+    for i in range(20):  # 100 waits for all connections, each of four threads reads and answers in turn
+        at, pid = 100 + i * 50, 101 + i % 4
+        log.line(at, 'read(3, "GET / HTTP/1.1"..., 8192) = 68', pid=pid, took=0.01)
+        log.write(at + 0.1, 77, pid=pid)
+        log.write(at + 0.2, 320, pid=pid)
+        log.line(at + 0.5, "epoll_wait(5, [{events=EPOLLIN, data={u32=3}}], 1024, 1000) = 1", took=49)
+    lines = log.text().splitlines(keepends=True)
+    clones = [f"100 12:00:00.00005{n} clone3({{flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD"
+              f"}}, 88) = {101 + n} <0.000010>\n" for n in range(4)]
+    found = explained(tmp_path, "".join([lines[0], *clones, *lines[1:]]))
+    assert found["stalls"] == 0 and found["verdict"]["kind"] == "too-few", found["verdict"]
+    note, = found["notes"]
+    assert note.startswith("19 more answers came late, and the thread that read them was not seen to wait")
+
+
 @pytest.mark.parametrize("apart", [0.1, 0.4], ids=["at once", "after the answer has come"])
 def test_a_message_behind_one_that_has_no_answer(tmp_path, apart):
     """A, then B, which is never answered; the answer of A; and C waits behind B.  It was "No stall"."""

@@ -208,6 +208,8 @@ void message_input(struct connections *l, const struct thread *t, struct connect
         note_unheld(h, conn, kind, line, at_ns);
         int64_t wait = at_ns - from->at_ns;
         conversation_add(h, kind, wait < LONG_NS ? wait : LONG_NS, &example);
+    } else {
+        l->out->unwaited++;
     }
     conn->before = (struct piece){.line = 0};
     if (conn->units >= 2 && !conn->pushed)

@@ -242,12 +242,22 @@ static int verdict_on_the_file(struct strace_log *g) {
     return -EINVAL;
 }
 
+/* Servers with a pool of threads: one waits in epoll_wait(2) for all, another one reads. */
+static void note_unwaited(struct findings *out) {
+    if (out->unwaited >= VERDICT_LEAST && out->unwaited > out->exchanges)
+        findings_note(out,
+                      "%lu more answers came late, and the thread that read them was not seen to wait for "
+                      "them: another thread did, or the program was busy. A capture by tcpdump tells.",
+                      (unsigned long)out->unwaited);
+}
+
 int explain_strace(FILE *in, struct findings *out) {
     struct strace_log g = {.out = out};
     int result = -ENOMEM;
     if (connections_make(&g.connections, out)) {
         read_lines(&g, in);
         result = verdict_on_the_file(&g);
+        note_unwaited(out);
         out->of_a_day = g.time != TIME_EPOCH;
     }
     connections_free(&g.connections);
