@@ -89,30 +89,6 @@ Test(config_filters, peers) {
 }
 
 static const struct {
-    const char *ports, *peers;
-    uint16_t port;
-    const char *peer;
-    bool wanted;
-} by_both[] = {
-    {"80", "10.0.0.0/8", 80, "10.0.0.1", true},    {"80", "10.0.0.0/8", 81, "10.0.0.1", false},
-    {"80", "10.0.0.0/8", 80, "11.0.0.1", false},   {"!80", "!10.0.0.0/8", 81, "11.0.0.1", true},
-    {"!80", "!10.0.0.0/8", 80, "11.0.0.1", false}, {"!80", "!10.0.0.0/8", 81, "10.0.0.1", false},
-};
-
-Test(config_filters, both_must_agree) {
-    EACH_ROW(row, by_both) {
-        struct config c;
-        uint8_t address[16] = {0};
-        config_defaults(&c);
-        set(&c, "UNSTALL_PORTS", row->ports);
-        set(&c, "UNSTALL_PEERS", row->peers);
-        ASSERT(inet_pton(AF_INET, row->peer, address) == 1);
-        cr_expect(config_includes(&c, row->port, AF_INET, address) == row->wanted,
-                  "ports %s peers %s: %s:%u", row->ports, row->peers, row->peer, row->port);
-    }
-}
-
-static const struct {
     const char *list, *program;
     bool wanted;
 } by_program[] = {
