@@ -249,7 +249,7 @@ static void lay_out(struct layout *l, const struct top *t, unsigned width) {
     enum { ADDRESS = sizeof("at [2001:db8:1111:2222:3333:4444:5555:6666]:65535") };
     *l = (struct layout){.columns = {
         {"PID", 5, false, 0},    {"PROGRAM", 8, true, 0}, {"ENDPOINT", 18, true, 0},
-        {"MODE", 9, true, 3},    {"EXCH/S", 7, false, 1}, {"MEDIAN", 8, false, 2},
+        {"MODE", 9, true, 3},    {"EXCH/S", 6, false, 1}, {"MEDIAN", 8, false, 2},
         {"P99", 8, false, 4},    {"STALL/S", 8, false, 0}, {"CURED", 6, false, 0},
         {"EXCHANGE TIME", 15, true, 5},
     }};
