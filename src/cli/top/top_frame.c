@@ -251,7 +251,7 @@ static void lay_out(struct layout *l, const struct top *t, unsigned width) {
         {"PID", 5, false, 0},    {"PROGRAM", 8, true, 0}, {"ENDPOINT", 18, true, 0},
         {"MODE", 9, true, 3},    {"EXCH/S", 6, false, 1}, {"MEDIAN", 8, false, 2},
         {"P99", 8, false, 4},    {"STALL/S", 8, false, 0}, {"CURED", 6, false, 0},
-        {"EXCHANGE TIME", 15, true, 5},
+        {"EXCHANGE TIME", 16, true, 5},
     }};
     fit(l, t);
     l->grid = grid_fit(l->columns, ALL, width);
