@@ -226,6 +226,10 @@ def test_the_exchanges_of_one_process_are_counted_alone():
         talks, silent = (json.loads(unstall("scan", "--json", "--time", "1.5", "--pid", pid).stdout)
                          ["verdict"] for pid in (actor.pid, idle.pid))
         idle.kill()
+    # of the master of nginx, whose workers had thousands, it said that the sender may be elsewhere
+    assert silent["notes"] == ["Connections of its workers, if it has some, are not its own: --port or "
+                               "--unit looks at all."]
+    assert talks["notes"][0].startswith("A stall is seen at its sender only")
     assert (talks["kind"], silent["kind"], silent["exchanges"]) == ("none", "too-few", 0), (talks, silent)
 
 

@@ -18,6 +18,7 @@ struct scan_report {
     const struct stats_files *places; /* where the pieces are written; NULL: not known */
     const char *not_exact;            /* why the source is `sampled`; NULL: it was asked for */
     const char *scope;                /* "this host", "process 4711" */
+    bool of_process;                  /* the scope is one process */
     const struct verdict *verdict;
 };
 

@@ -96,6 +96,8 @@ void scan_sentence(struct prose *p, const struct scan_report *report, bool ascii
 }
 
 const char *scan_note(const struct scan_report *report) {
+    if (report->of_process && !report->verdict->stalls && !report->verdict->exchanges)
+        return "Connections of its workers, if it has some, are not its own: --port or --unit looks at all.";
     return report->verdict->stalls
                ? NULL
                : "A stall is seen at its sender only: where the sender is elsewhere, scan there.";

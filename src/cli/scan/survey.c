@@ -98,7 +98,8 @@ static struct scan_report told_of(struct survey *s) {
                                 .places = s->places,
                                 .not_exact = s->not_exact[0] ? s->not_exact : NULL,
                                 .verdict = &s->verdict,
-                                .scope = s->scope};
+                                .scope = s->scope,
+                                .of_process = s->filter.pid != 0};
 }
 
 void survey_report(FILE *out, struct survey *s, bool json) {
