@@ -132,6 +132,8 @@ def test_a_narrow_terminal_shows_stalls_and_cures(columns, headings):
         screen = terminal.wait_for(rf"^ *{process.pid} python3\.\d+ +[\d.:]+ .* [1-9][\d.]* +0$")
         heading = next(line for line in screen.splitlines() if "ENDPOINT" in line)
         assert " ".join(heading.split()) == headings
+        assert re.search(r"^(1 running.*; )?[\d.]+k? exchanges/s, .* lost in \d\.\d s *$", screen,
+                         re.MULTILINE)
 
 
 def test_a_name_of_ten_letters_is_whole_at_80_columns():

@@ -378,15 +378,19 @@ void top_summary(const struct top *t, unsigned width, bool ascii, char text[TOP_
         stalls += proved_stalls(&t->lines[i].since);
         lost_time += lost_ns(&t->lines[i].since);
     }
-    FILE *out = open_line(text);
-    if (out) {
-        fprintf(out, "%u running, %u ended; ", t->runs, t->ended);
-        if (t->seconds > 0) {
-            fprintf(out, "%s exchanges/s, %s stalls/s, %s lost in %.1f s", rate(t, exchanges, 6, each[0]),
-                    rate(t, stalls, 6, each[1]), time_text(lost_time, ascii, lost), t->seconds);
-        } else {
-            fputs("looking ...", out);
-        }
+    char running[64], cost[NAME_ROOM + 32];
+    snprintf(running, sizeof(running), "%u running, %u ended; ", t->runs, t->ended);
+    snprintf(cost, sizeof(cost), ", %s lost in %.1f s", time_text(lost_time, ascii, lost), t->seconds);
+    rate(t, exchanges, 6, each[0]);
+    rate(t, stalls, 6, each[1]);
+    for (int part = 0; part < 2; part++) { /* the processes are left out where there is no room */
+        if (t->seconds > 0)
+            snprintf(text, TOP_LINE, "%s%s exchanges/s, %s stalls/s%s", part ? "" : running, each[0], each[1],
+                     cost);
+        else
+            snprintf(text, TOP_LINE, "%slooking ...", running);
+        if (columns_of(text) <= width)
+            return;
     }
-    close_line(out, text, width);
+    close_line(NULL, text, width);
 }
