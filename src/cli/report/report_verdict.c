@@ -233,7 +233,7 @@ static void peer(struct prose *p, const struct reader_row *row, bool ascii) {
 static void cured(struct prose *p, const struct reader_row *row, bool ascii) {
     struct texts t;
     const struct reader_tally *y = &row->tally;
-    prose_add(p, "Cured: %s messages %s %s would have stalled, about 40 ms each",
+    prose_add(p, "Cured: up to %s messages %s %s would have stalled, about 40 ms each",
               count_text(y->counter[COUNT_STALLS_CURED], t.a), with(&row->id),
               row_words(&row->id, t.endpoint));
     if (y->counter[COUNT_EXCHANGES])
