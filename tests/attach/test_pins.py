@@ -57,7 +57,8 @@ def test_a_user_with_the_capabilities_has_a_folder_of_his_own():
                          "$unstall attach --detach --port 2; echo $?",
                          f"{user} attach --list | cut -d ' ' -f 1",
                          f"{user} detach --port 1 2>/dev/null; echo $?; ls -d $pins 2>/dev/null")
-    assert out == f"{NOBODY} 700\n125\nport-1\n0\n", (out, err)
+    assert out == (f"{NOBODY} 700\n125\nport-1\n"
+                   "port 1: detached; all other connections have their own values back\n0\n"), (out, err)
     assert err.count("\n") == 1 and f"belongs to user {NOBODY}" in err
 
 

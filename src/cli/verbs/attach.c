@@ -328,8 +328,9 @@ static int run(int argc, char **argv) {
         return complain("give one target: a PID, --cgroup, --unit, --container, --port or --all");
     struct attach_target target;
     char error[ATTACH_ERROR];
-    bool there = r.wish.pid && (kill(r.wish.pid, 0) == 0 || errno != ESRCH);
-    if (!there && attach_find(&r.wish, &target, error) != 0) /* before a BPF file system is mounted for it */
+    bool named = r.wish.pid ? kill(r.wish.pid, 0) != 0 && errno == ESRCH
+                            : r.wish.unit || r.wish.container || r.wish.cgroup;
+    if (named && attach_find(&r.wish, &target, error) != 0) /* before a BPF file system is mounted for it */
         return complain("%s", error);
     const char *why = attach_obstacle();
     if (why && r.words.given)
