@@ -121,7 +121,8 @@ def test_where_it_was_cured_the_one_that_had_to_be_seen_is_no_verdict(tmp_path):
                                env=preload_env("auto", UNSTALL_STATS=folder), stdout=subprocess.DEVNULL,
                                timeout=30)
             text = words(unstall("report", folder, check=True).stdout)
-        assert re.search(r"Cured: up to \d+ messages .* Before, [12] stalled, \d+(\.\d)? ms: what waits behind an "
+        assert re.search(r"Cured: up to \d+ messages .* Before, [12] stalled, \d+(\.\d)? ms: what waits "
+                         r"behind an "
                          r"earlier message is cured once that was seen\.", text)
         assert "loses" not in text and "To measure what that is worth: unstall ab -- " in text
         assert re.search(r"- \d+ messages: the held message \(9 bytes\) and the one before \(9 bytes\), not "

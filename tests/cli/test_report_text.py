@@ -165,16 +165,16 @@ VERDICTS = [
     (PEER.replace("row 1 2", "row 1 1"),
      "The peer stalls: from the clients of 10.0.0.1:25 the rest of 19 messages"),
     (CURED,
-     "Cured: up to 99 messages with 127.0.0.1:8080 would have stalled, about 40 ms each; the median exchange "
-            "takes"),
+     "Cured: up to 99 messages with 127.0.0.1:8080 would have stalled, about 40 ms each; the median "
+     "exchange takes"),
     (BEHIND, "python3 (pid 4711) loses 44.0 ms in 99 of 200 exchanges at 127.0.0.1:502: it sends a small "
              "answer while the one before is not acknowledged yet, and Nagle holds it. 4.36 s lost."),
     (SOME_BEHIND, "4.20 s lost. In 40 of these stalls a small message was held behind an earlier one "
                   "that was not acknowledged yet. endpoint"),
     (BEHIND_CURED,
-     "Cured: up to 98 messages at 127.0.0.1:502 would have stalled, about 40 ms each; the median exchange takes "
-     "30.0 µs. Before, 1 stalled, 44.0 ms: what waits behind an earlier message is cured once that was seen. "
-     "endpoint"),
+     "Cured: up to 98 messages at 127.0.0.1:502 would have stalled, about 40 ms each; the median exchange "
+     "takes 30.0 µs. Before, 1 stalled, 44.0 ms: what waits behind an earlier message is cured once that was "
+     "seen. endpoint"),
     (BEHIND_ONCE, "python3 (pid 4711) loses 44.0 ms in 1 of 200 exchanges at 127.0.0.1:502: it sends a small "
                   "answer while"),
     (TLS, "Not the network: 750 ms in the application before its first write to 127.0.0.1:443."),

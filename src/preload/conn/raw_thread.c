@@ -121,7 +121,7 @@ static int start_raw(struct raw_thread *t) {
     raw_set_signals(before);
     if (id < 0)
         return -error;
-    t->known_id = id;
+    STORE(&t->known_id, id);
     return 0;
 }
 
@@ -129,8 +129,9 @@ static int start_raw(struct raw_thread *t) {
 
 static void *runs_by_libc(void *thread) {
     struct raw_thread *t = thread;
-    t->known_id = (int)raw0(SYS_gettid);
-    STORE_RELEASE(&t->id, t->known_id);
+    const int id = (int)raw0(SYS_gettid);
+    STORE(&t->known_id, id); /* another thread may still be about to clear that of the last one */
+    STORE_RELEASE(&t->id, id);
     t->run();
     STORE_RELEASE(&t->id, 0); /* as the kernel does for the other kind */
     raw4(SYS_futex, &t->id, FUTEX_WAKE, INT32_MAX, NULL);
