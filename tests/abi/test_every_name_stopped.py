@@ -21,7 +21,9 @@ pytestmark = pytest.mark.processors("x86_64")
 def judge(mode, thread, share):
     for _ in range(TRIES):  # a busy machine is late: once
         facts, said = stopped(mode, thread, share, SHARES, timeout=LIMIT)
-        if facts and facts["returned"] == 0 or "took" not in said:
+        if facts and facts["places"] == 0 and facts["returned"]:
+            share += 1  # there is no place in this one: another compiler places the code differently
+        elif facts and facts["returned"] == 0 or "took" not in said:
             break
     assert facts and facts["returned"] == 0, (facts, said)
 
