@@ -30,7 +30,7 @@ void sweep_adopt(struct conn *c) {
     enum mode mode;
     bool settled = mode_of(c, now, &mode) && c->filters_applied;
     STORE(&c->policy.mode, (uint8_t)mode);
-    STORE(&c->epoch, settled ? now->epoch : 0);
+    STORE_RELEASE(&c->epoch, settled ? now->epoch : 0); /* whoever sees it sees the mode, too */
     if (now->no_syscalls)
         return; /* process_filters() pushes the bytes that are still held */
     if (c->policy.mode != before)

@@ -53,9 +53,11 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
 ssize_t shim_one_in_off(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
                         struct conn *c);
 
-/* True: a call on c is forwarded, and counted without the lock.  Mode off in force, and no statistics. */
+/* True: a call on c is forwarded, and counted without the lock.  Mode off in force, and no statistics.  A new
+ * connection is in mode off until it has adopted the configuration: so the mode is read behind the epoch. */
 INLINE bool shim_only_counts_reads(const struct conn *c) {
-    return LOAD(&c->policy.mode) == MODE_OFF && LOAD(&c->epoch) == config()->epoch && !LOAD(&c->evidence);
+    return LOAD(&c->policy.mode) == MODE_OFF && LOAD_ACQUIRE(&c->epoch) == config()->epoch &&
+           LOAD(&c->policy.mode) == MODE_OFF && !LOAD(&c->evidence);
 }
 INLINE bool shim_only_counts(const struct conn *c) {
     return shim_only_counts_reads(c) && !LOAD(&c->held) && !LOAD(&c->buffer) && !LOAD(&c->pending_error) &&
