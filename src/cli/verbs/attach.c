@@ -31,6 +31,8 @@ struct request {
     struct attach_options options;
     struct arms_words words;
     bool list;
+    struct attach_target target;
+    char not_found[ATTACH_ERROR]; /* why there is no target; "": there is one */
 };
 
 static volatile sig_atomic_t stop;
@@ -185,54 +187,49 @@ static void remark_on_library(const struct attach_target *t) {
 
 static int attach(const struct request *r) {
     static const char *const when[] = {"on every connection that lacks it", "where a stall is proved"};
-    struct attach_target target;
+    const struct attach_target *target = &r->target;
     struct attach_state s;
     char error[ATTACH_ERROR] = "";
-    const char *why = attach_obstacle();
-    if (why)
-        return complain("%s", why);
-    if (attach_find(&r->wish, &target, error) != 0)
-        return complain("%s", error);
-    remark_on(&target, &r->wish);
+    remark_on(target, &r->wish);
     catch_signals();
-    if (attach_begin(&target, &r->options, error) != 0)
+    if (attach_begin(target, &r->options, error) != 0)
         return complain("%s", error);
     if (error[0])
         remark("%s", error);
-    remark_on_mptcp(&target, "--port, --unit or --cgroup");
-    attach_look(target.name, &s);
-    remark("%s: TCP_NODELAY %s%s; %s", target.text,
+    remark_on_mptcp(target, "--port, --unit or --cgroup");
+    attach_look(target->name, &s);
+    remark("%s: TCP_NODELAY %s%s; %s", target->text,
            when[s.config.mode],
            s.config.quickack ? ", acknowledgements after two ticks" : "",
            r->options.detached ? "`unstall detach` puts all back" : "Ctrl-C puts all back");
-    return r->options.detached ? 0 : keep(&target, NULL);
+    return r->options.detached ? 0 : keep(target, NULL);
 }
 
 /* `unstall ab --live` runs this, and reads its lines. */
 static int carry(struct request *r) {
-    struct attach_target target;
+    const struct attach_target *target = &r->target;
     struct experiment e;
     char error[ATTACH_ERROR] = "";
     r->options.mode = ATTACH_ALWAYS;
     if (experiment_asked(&r->words, &r->options.experiment) != 0)
         return EXIT_OWN;
-    if (attach_find(&r->wish, &target, error) != 0)
-        return complain("%s", error);
-    remark_on(&target, &r->wish);
-    remark_on_library(&target);
+    if (r->not_found[0])
+        return complain("%s", r->not_found);
+    remark_on(target, &r->wish);
+    remark_on_library(target);
     catch_signals();
     signal(SIGPIPE, SIG_IGN); /* the reader may be killed */
-    if (attach_begin(&target, &r->options, error) != 0)
+    if (attach_begin(target, &r->options, error) != 0)
         return complain("%s", error);
     if (error[0])
         remark("%s", error);
-    remark_on_mptcp(&target, "--unit, --container or --cgroup");
-    int failed = experiment_open(&e, target.name);
+    remark_on_mptcp(target, "--unit, --container or --cgroup");
+    int failed = experiment_open(&e, target->name);
     if (failed) {
-        complain("%s: what was measured cannot be read (%s)", target.text, strerror(-failed));
+        complain("%s: what was measured cannot be read (%s)", target->text, strerror(-failed));
         stop = 1;
     }
-    int code = keep(&target, failed ? NULL : &e);
+    int code = keep(target, failed ? NULL : &e);
     if (!failed)
         experiment_close(&e);
     return failed ? EXIT_OWN : code;
@@ -326,12 +323,12 @@ static int run(int argc, char **argv) {
         return list_all();
     if (attach_targets(&r.wish) != 1)
         return complain("give one target: a PID, --cgroup, --unit, --container, --port or --all");
-    struct attach_target target;
-    char error[ATTACH_ERROR];
     bool named = r.wish.pid ? kill(r.wish.pid, 0) != 0 && errno == ESRCH
                             : r.wish.unit || r.wish.container || r.wish.cgroup;
-    if (named && attach_find(&r.wish, &target, error) != 0) /* before a BPF file system is mounted for it */
-        return complain("%s", error);
+    if (attach_find(&r.wish, &r.target, r.not_found) == 0)
+        r.not_found[0] = '\0';
+    else if (named) /* before a BPF file system is mounted for it */
+        return complain("%s", r.not_found);
     const char *why = attach_obstacle();
     if (why && r.words.given)
         return complain("%s", why);
@@ -340,6 +337,8 @@ static int run(int argc, char **argv) {
     if (why && r.wish.pid && !r.options.detached && !r.options.quickack &&
         (r.options.mode < 0 || r.options.mode == ATTACH_ALWAYS))
         return fetch(&r, why);
+    if (why || r.not_found[0])
+        return complain("%s", why ? why : r.not_found);
     return attach(&r);
 }
 
