@@ -18,13 +18,17 @@ __attribute__((format(printf, 3, 4))) static void add(char list[ADVICE_MOST][ADV
 #define REMARK(...) add(d->remarks, &d->remark_count, __VA_ARGS__)
 #define ADVISE(...) add(d->advice, &d->advice_count, __VA_ARGS__)
 
+static bool guard_cures(const struct diagnosis *d) {
+    return d->guard && !d->guard_blind;
+}
+
 bool diagnosis_cured(const struct diagnosis *d) {
-    return d->attached[0] || d->fetcher || (d->guard && !d->guard_blind);
+    return d->attached[0] || d->fetcher || guard_cures(d);
 }
 
 const char *diagnosis_verdict(const struct diagnosis *d) {
     if (diagnosis_cured(d) && !d->process.library[0])
-        return d->guard && !d->guard_blind ? "the supervisor of unstall run cures it already"
+        return guard_cures(d) ? "the supervisor of unstall run cures it already"
                         : "unstall attach cures it already";
     if (d->live && d->process.library[0])
         return d->works ? "the library is loaded" : "the library is loaded, and does nothing";

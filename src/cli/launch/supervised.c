@@ -104,9 +104,9 @@ static int refuse(const struct launch *l, int error) {
 static bool is_under_ours(void) {
     struct guard *guards;
     size_t count = guards_find(&guards);
-    pid_t guard = guard_of(getpid(), guards, count);
+    bool under = guard_of(getpid(), guards, count) != NULL;
     free(guards);
-    return guard != 0;
+    return under;
 }
 
 int supervised_begin(const struct launch *l) {

@@ -80,18 +80,21 @@ static struct status_group *add_group(struct status_beyond *b) {
 
 /* The group of a process with these facts: of its run, or of its program, its mode and whether it has
  * statistics. */
-static struct status_group *group_of(struct status_beyond *b, pid_t guard, const char *program,
-                                     const struct status_processes *p) {
+static struct status_group *group_of(struct status_beyond *b, const struct guard *guard,
+                                     const char *program, const struct status_processes *p) {
+    const pid_t session = guard ? guard->session : 0;
     for (size_t i = 0; i < b->group_count; i++) {
         struct status_group *g = &b->groups[i];
-        if (g->guard == guard &&
+        if (g->guard == session &&
             (guard || (strcmp(g->program, program) == 0 && strcmp(g->processes.mode, p->mode) == 0 &&
                        !g->processes.files.count == !p->files.count)))
             return g;
     }
     struct status_group *g = add_group(b);
-    if (g)
-        g->guard = guard;
+    if (g) {
+        g->guard = session;
+        g->guard_blind = guard && guard->blind;
+    }
     return g;
 }
 
@@ -108,7 +111,8 @@ static void append(struct status_group *g, struct status_processes *p) {
     p->files = (struct stats_files){.list = NULL};
 }
 
-static void take_process(struct status_beyond *b, const struct process_facts *f, pid_t guard) {
+static void take_process(struct status_beyond *b, const struct process_facts *f,
+                         const struct guard *guard) {
     struct process_stat s;
     struct status_processes p = {.count = 1};
     char path[64], exe[PATH_MAX] = "", program[sizeof(b->groups->program)];
@@ -162,7 +166,7 @@ static void look_at(struct status_beyond *b, pid_t pid, const struct guard *guar
         b->unknown_processes += is_program(pid);
     if (error || (process_stat(pid, &s) && guard_is_called(s.name)))
         return;
-    pid_t guard = guard_of(pid, guards, guard_count);
+    const struct guard *guard = guard_of(pid, guards, guard_count);
     if (guard || f.library[0])
         take_process(b, &f, guard);
 }
@@ -178,7 +182,7 @@ static void find_processes(struct status_beyond *b, const pid_t *of_units, size_
         closedir(proc);
     for (size_t i = 0; i < guard_count; i++) { /* a run whose processes may not be inspected */
         const struct status_processes none = {0};
-        struct status_group *g = group_of(b, guards[i].session, "", &none);
+        struct status_group *g = group_of(b, &guards[i], "", &none);
         if (g && !g->processes.count)
             g->start = guards[i].start;
     }

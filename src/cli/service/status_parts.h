@@ -43,6 +43,7 @@ struct status_running {
  * under the supervisor. */
 struct status_group {
     pid_t guard;      /* the session of its guard; 0: they have the library */
+    bool guard_blind; /* guards.h */
     char program[64]; /* of the oldest process; "" if none may be inspected */
     uint64_t start;   /* of the oldest, as in process_stat.h */
     pid_t *pids;

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "format.h"
-#include "guards.h"
 #include "process_stat.h"
 #include "prose.h"
 #include "status_parts.h"
@@ -127,7 +126,7 @@ static void group(const struct status_group *g) {
     if (g->guard)
         line("run", "under the seccomp supervisor (process %d), since %s; TCP_NODELAY on each connection%s",
              (int)g->guard, start_text(g->start, since),
-             guard_is_blind(g->guard) ? ", but those on which the program sets it itself: a seccomp filter "
+             g->guard_blind ? ", but those on which the program sets it itself: a seccomp filter "
                                         "forbids the supervisor to look at sockets"
                                       : "");
     else

@@ -21,17 +21,6 @@ bool guard_is_called(const char *name) {
     return strcmp(name, GUARD_NAME) == 0 || strcmp(name, GUARD_BLIND) == 0;
 }
 
-bool guard_is_blind(pid_t session) {
-    DIR *proc = opendir("/proc");
-    struct process_stat s;
-    bool blind = false;
-    for (pid_t pid; !blind && (pid = process_next(proc)) != 0;)
-        blind = process_stat(pid, &s) && s.session == session && strcmp(s.name, GUARD_BLIND) == 0;
-    if (proc)
-        closedir(proc);
-    return blind;
-}
-
 static void take(struct guard **list, size_t *count, const struct process_stat *s) {
     for (size_t i = 0; i < *count; i++)
         if ((*list)[i].session == s->session) {
@@ -43,7 +32,7 @@ static void take(struct guard **list, size_t *count, const struct process_stat *
     if (!more)
         return;
     *list = more;
-    more[(*count)++] = (struct guard){s->session, s->start};
+    more[(*count)++] = (struct guard){s->session, s->start, strcmp(s->name, GUARD_BLIND) == 0};
 }
 
 size_t guards_find(struct guard **list) {
@@ -90,15 +79,15 @@ static bool is_filtered(pid_t pid) {
 }
 
 /* A program may start others without its environment, as su(1) does. */
-pid_t guard_of(pid_t pid, const struct guard *list, size_t count) {
+const struct guard *guard_of(pid_t pid, const struct guard *list, size_t count) {
     struct process_stat s;
     if (!count || !is_filtered(pid))
-        return 0;
+        return NULL;
     for (pid_t at = pid; at > 1; at = process_stat(at, &s) ? s.parent : 0) {
         pid_t session = told(at);
         for (size_t i = 0; session && i < count; i++)
             if (list[i].session == session)
-                return session;
+                return &list[i];
     }
-    return 0;
+    return NULL;
 }

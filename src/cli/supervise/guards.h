@@ -20,6 +20,7 @@
 struct guard {
     pid_t session;
     uint64_t start; /* as in process_stat.h */
+    bool blind;     /* it has that name: where the program sets TCP_NODELAY itself, its value stays */
 };
 
 /* In the program-to-be: sets the variable. */
@@ -28,15 +29,11 @@ void guards_tell(pid_t session);
 /* True of both names. */
 bool guard_is_called(const char *name);
 
-/* True if the guard of this session may not copy descriptors.  A connection on which its program sets
- * TCP_NODELAY itself then has the program's value. */
-bool guard_is_blind(pid_t session);
-
 /* All guards, one a supervisor; free() the list. */
 size_t guards_find(struct guard **list);
 
-/* The session of the guard that a process is under, among these; 0: none, or its environment and those of its
- * ancestors may not be read. */
-pid_t guard_of(pid_t pid, const struct guard *list, size_t count);
+/* The guard that a process is under, among these; NULL: none, or its environment and those of its ancestors
+ * may not be read. */
+const struct guard *guard_of(pid_t pid, const struct guard *list, size_t count);
 
 #endif

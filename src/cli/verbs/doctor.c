@@ -98,8 +98,9 @@ static void ask_commands(struct diagnosis *d) {
             d->fetcher = fetching[i].command;
     free(fetching);
     count = guards_find(&guards);
-    d->guard = guard_of(d->process.pid, guards, count);
-    d->guard_blind = d->guard && guard_is_blind(d->guard);
+    const struct guard *guard = guard_of(d->process.pid, guards, count);
+    d->guard = guard ? guard->session : 0;
+    d->guard_blind = guard && guard->blind;
     free(guards);
 }
 
