@@ -32,7 +32,7 @@ struct grid grid_fit(const struct grid_column *columns, size_t count, unsigned r
     return g;
 }
 
-void grid_cells(FILE *out, const struct grid *g, const char *const cells[]) {
+static void print_cells(FILE *out, const struct grid *g, const char *const cells[]) {
     unsigned at = 0;
     for (size_t i = 0; i < g->count; i++) {
         const struct grid_column *c = &g->columns[i];
@@ -49,7 +49,7 @@ void grid_cells(FILE *out, const struct grid *g, const char *const cells[]) {
 }
 
 void grid_line(FILE *out, const struct grid *g, const char *const cells[]) {
-    grid_cells(out, g, cells);
+    print_cells(out, g, cells);
     fputc('\n', out);
 }
 
@@ -58,6 +58,6 @@ void grid_heading(FILE *out, const struct grid *g) {
     for (size_t i = 0; i < g->count; i++)
         headings[i] = g->columns[i].heading;
     fputs(colour(out, BOLD), out);
-    grid_cells(out, g, headings);
+    print_cells(out, g, headings);
     fprintf(out, "%s\n", colour(out, PLAIN));
 }

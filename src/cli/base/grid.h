@@ -32,11 +32,8 @@ struct grid grid_fit(const struct grid_column *columns, size_t count, unsigned r
 /* What the shown columns take together. */
 unsigned grid_width(const struct grid *g);
 
-/* A line of cells, one for each column, shown or not, without its end.  Text that is wider than its column is
- * followed by a new line; in the last column it may be of any width. */
-void grid_cells(FILE *out, const struct grid *g, const char *const cells[]);
-
-/* The same, with the end of the line. */
+/* A line of cells, one for each column, shown or not.  Text that is wider than its column is followed by a
+ * new line; in the last column it may be of any width. */
 void grid_line(FILE *out, const struct grid *g, const char *const cells[]);
 /* The headings, in bold where the terminal has colours. */
 void grid_heading(FILE *out, const struct grid *g);

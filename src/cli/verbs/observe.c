@@ -320,8 +320,9 @@ static int run(int argc, char **argv) {
     if (kind != ARGS_WORD)
         return complain("no PROGRAM or PID given; try --help");
     const char *word = a.word;
-    bool unit = !a.only_words && !is_pid(word, &pid) && is_unit(word, cgroup);
-    if (a.only_words || (!unit && !is_pid(word, &pid))) {
+    bool process = !a.only_words && is_pid(word, &pid);
+    bool unit = !a.only_words && !process && is_unit(word, cgroup);
+    if (!process && !unit) {
         l.argv = args_rest(&a);
         int failed = excluded(&o);
         return failed ? failed : observe_program(&o, &l);
