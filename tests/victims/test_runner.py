@@ -124,10 +124,25 @@ def test_a_daemon_that_does_not_start_is_seen(tmp_path):
             pass
 
 
+LISTENS_BEFORE_IT_SERVES = """import socket, sys, time
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+time.sleep(0.3)
+print("serves", flush=True)
+time.sleep(60)"""
+
+
+def test_a_daemon_that_listens_is_waited_for_until_it_serves(tmp_path):
+    def command(port):
+        return [sys.executable, "-c", LISTENS_BEFORE_IT_SERVES, port]
+
+    with Daemon(command, BARE.env(), tmp_path, ready="serves") as server:
+        assert "serves" in server.log()
+
+
 def test_a_strangers_port_is_not_taken_for_the_daemons(tmp_path, monkeypatch):
     with AnsweringPeer() as stranger:
         monkeypatch.setattr(daemon, "free_port", lambda: stranger.port)
-        with pytest.raises(AssertionError, match="does not listen"):
+        with pytest.raises(AssertionError, match="does not serve"):
             with Daemon(lambda port: ["/bin/sleep", "0.2"], BARE.env(), tmp_path):
                 pass
 

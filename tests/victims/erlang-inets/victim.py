@@ -7,7 +7,7 @@ EXCHANGES = 15
 BODY = b"a small file\n" * 20
 _START = """inets:start(), {{ok, _}} = inets:start(httpd, [{{port, {port}}}, {{bind_address, {{127,0,0,1}}}},
  {{server_name, "localhost"}}, {{server_root, "{root}"}}, {{document_root, "{root}"}}, {{keep_alive, true}},
- {{keep_alive_timeout, 60}}, {{max_keep_alive_request, 10000}}])."""
+ {{keep_alive_timeout, 60}}, {{max_keep_alive_request, 10000}}]), io:put_chars("serves")."""
 
 
 def measure(treatment, scratch):
@@ -17,6 +17,7 @@ def measure(treatment, scratch):
 
     own = ["-kernel", "inet_default_listen_options", "[{nodelay,true}]"] if treatment.own else []
 
+    # inets listens before it has read its configuration, and answers 500 until then.
     def command(port):
         return ["erl", "-noshell", "-noinput", "+S", "1", *own, "-eval", _START.format(port=port, root=files)]
 
@@ -28,7 +29,7 @@ def measure(treatment, scratch):
         raise AssertionError("no Erlang emulator")
 
     return run_http_server(treatment, scratch, command, EXCHANGES, "/small.txt", BODY, pid=emulator,
-                           HOME=scratch)
+                           ready="serves", HOME=scratch)
 
 
 VICTIM = Victim(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Starts a server on a free loopback port, waits until it listens, and ends it with its children."""
+"""Starts a server on a free loopback port, waits until it serves, and ends it with its children."""
 
 import os
 import signal
@@ -57,12 +57,13 @@ class Daemon:
     """A server in the foreground, as a context manager.
 
     `command` is a function of the port that gives the argument list.  The server is the leader of
-    a process group of its own, so that its children end with it.
+    a process group of its own, so that its children end with it.  `ready` is the word in its log by which a
+    server that listens before it can answer says that it serves.
     """
 
-    def __init__(self, command, env, scratch, name="daemon", start_seconds=_START_SECONDS):
+    def __init__(self, command, env, scratch, name="daemon", start_seconds=_START_SECONDS, ready=""):
         self._command, self._env, self._start_seconds = command, env, start_seconds
-        self._scratch, self._log = scratch, scratch / f"{name}.log"
+        self._scratch, self._log, self._ready = scratch, scratch / f"{name}.log", ready
         self._process = None
         self.port = None
 
@@ -103,7 +104,7 @@ class Daemon:
                                              start_new_session=True)
         deadline = time.monotonic() + self._start_seconds
         while time.monotonic() < deadline and self._process.poll() is None:
-            if self._listens():
+            if self._listens() and self._ready in self.log():
                 return True
             time.sleep(0.01)
         return False
@@ -114,7 +115,7 @@ class Daemon:
             if self._start():
                 return self
             self._end()
-        raise AssertionError(f"{self._command(0)} does not listen:\n{self.log()}")
+        raise AssertionError(f"{self._command(0)} does not serve:\n{self.log()}")
 
     def _end(self):
         for number in (signal.SIGTERM, signal.SIGKILL):

@@ -15,12 +15,13 @@ def whole(so_far):
     return bool(blank) and bool(length) and len(body) >= int(length.group(1))
 
 
-def run_http_server(treatment, scratch, command, exchanges, path, body, pid=None, **variables):
+def run_http_server(treatment, scratch, command, exchanges, path, body, pid=None, ready="", **variables):
     """Ask `command`'s server for `path` again and again; `body` is the expected answer. A Measurement.
 
-    `pid` is a function of the Daemon that gives the process to look at, where it is not the first one.
+    `pid` is a function of the Daemon that gives the process to look at, where it is not the first one; `ready` as Daemon
+    has it.
     """
-    with Daemon(command, treatment.env(**variables), scratch, "server") as server:
+    with Daemon(command, treatment.env(**variables), scratch, "server", ready=ready) as server:
         with Driver(server.port) as driver:
             for _ in range(exchanges):
                 answer = driver.exchange(b"GET %s HTTP/1.1\r\nHost: localhost\r\n"

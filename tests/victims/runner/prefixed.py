@@ -28,14 +28,11 @@ def _has_connection(port):
 
 
 @contextlib.contextmanager
-def driven(daemon, prefix, env, ready=None):
-    """A Driver of the daemon behind `prefix`.
-
-    `ready` is the word in its log that says that it serves.  In the end the server gets time for its work
-    after the last answer.
+def driven(daemon, prefix, env):
+    """A Driver of the daemon behind `prefix`.  In the end the server gets time for its work after the last
+    answer.
     """
     with prefixed(daemon, prefix, env) as server:
-        assert wait_until(lambda: not ready or ready in server.log(), 60)
         with Driver(server.port) as driver:
             yield driver
         assert wait_until(lambda: not _has_connection(server.port), 60)

@@ -41,7 +41,7 @@ def drive(prefix, env, scratch):
                 *[word for name in _OFF for word in ("-c", f"{name}=off")]]
 
     hello = struct.pack(">I", 196608) + b"user\0me\0database\0postgres\0\0"
-    with driven(Daemon(command, env, scratch), prefix, env, ready="ready to accept") as driver:
+    with driven(Daemon(command, env, scratch, ready="ready to accept"), prefix, env) as driver:
         driver.exchange(struct.pack(">I", len(hello) + 4) + hello, lambda got: got.endswith(READY))
         for number in range(20):
             query = b"select %d\0" % number

@@ -9,7 +9,7 @@ def drive(prefix, env, scratch):
     def command(port):
         return ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", scratch]
 
-    with driven(Daemon(command, env, scratch), prefix, env, ready="Ready to accept") as driver:
+    with driven(Daemon(command, env, scratch, ready="Ready to accept"), prefix, env) as driver:
         for number in range(20):
             assert driver.exchange(b"SET key %d\r\n" % number,
                                    lambda got: got.endswith(b"\r\n")) == b"+OK\r\n"
