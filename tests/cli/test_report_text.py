@@ -23,6 +23,15 @@ count 1 bursts_of_3 50
 count 1 stalls_bound 49
 count 1 stall_bound_ns 2156000000
 """
+UNREAD = """
+row 1 2 255 1 4 127.0.0.1 8080
+count 1 connections 1
+count 1 writes 118
+count 1 bursts 1
+count 1 bursts_of_8_or_more 1
+count 1 stalls_proved 58
+count 1 stall_ns 2552000000
+"""
 PEER = """
 row 1 2 255 1 4 10.0.0.1 25
 exchange 1 44000000 20
@@ -160,6 +169,8 @@ VERDICTS = [
     (SERVER,
      "python3 (pid 4711) loses up to 44.0 ms in 49 of 50 exchanges at [::1]:8080: it sends each answer "
              "in three small writes and Nagle holds all but the first. At most 2.16 s lost."),
+    (UNREAD, "python3 (pid 4711) loses 44.0 ms 58 times with 127.0.0.1:8080: it sends each message in small "
+             "writes and Nagle holds all but the first. 2.55 s lost."),
     (PEER, "The peer stalls: from 10.0.0.1:25 the rest of 19 messages came a delayed acknowledgement late, "
            "44.0 ms each, 836 ms lost: cure it there, or here by UNSTALL_QUICKACK=auto."),
     (PEER.replace("row 1 2", "row 1 1"),
@@ -199,16 +210,17 @@ VERDICTS = [
 STALL_WORDS = ("loses", "Nagle")
 TABLES = [table for table, _ in VERDICTS]
 NAMES = ["one", "too-few", "enough",
-         "stalls", "bound", "peer", "peers", "cured", "behind", "some-behind", "behind-cured",
+         "stalls", "bound", "unread", "peer", "peers", "cured", "behind", "some-behind", "behind-cured",
          "behind-once", "tls", "slow-server", "well", "slow-peer", "off",
          "suspected", "one-way", "stdio", "killed-stdio", "partly-unseen", "relay", "empty"]
 KINDS = ["too-few", "too-few", "none",
-         "stalls", "stalls", "stalls", "stalls", "none", "stalls", "stalls", "none", "stalls",
+         "stalls", "stalls", "stalls", "stalls", "stalls", "none", "stalls", "stalls", "none", "stalls",
          "none", "none", "none",
          "none", "cannot-tell",
          "cannot-tell", "too-few", "cannot-tell", "cannot-tell", "none", "stalls", "cannot-tell"]
 FOUND = ["no-stall", "no-stall", "no-stall",
-         "stalls", "stalls", "peer-stalls", "peer-stalls", "cured", "stalls", "stalls", "cured", "stalls",
+         "stalls", "stalls", "stalls", "peer-stalls", "peer-stalls", "cured", "stalls", "stalls", "cured",
+         "stalls",
          "application", "application", "no-stall",
          "no-stall", "not-looked",
          "suspected", "no-stall", "unseen", "unseen", "no-stall", "stalls", "nothing"]

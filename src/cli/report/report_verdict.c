@@ -98,9 +98,12 @@ static uint64_t sum(const struct reader_row *rows, size_t count, enum stats_coun
 
 /* ---- the sentences --------------------------------------------------- */
 
-/* The usual number of writes in a message, in words. */
+/* The usual number of writes in a message, in words.  Without an exchange no read was seen that ends a
+ * message (stdio's on a duplicate, say): writes are known, messages are not. */
 static const char *pieces(const struct reader_tally *t) {
     const uint64_t *c = t->counter;
+    if (!c[COUNT_EXCHANGES])
+        return "small writes and Nagle holds all but the first";
     uint64_t two = c[COUNT_BURSTS_2], three = c[COUNT_BURSTS_3];
     uint64_t more = c[COUNT_BURSTS_4_7] + c[COUNT_BURSTS_8];
     if (two >= three && two >= more)
