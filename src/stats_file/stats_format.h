@@ -238,6 +238,11 @@ enum stats_mode {
     STATS_MODES
 };
 
+/* True: the library cures in this mode; in the others it looks at most. */
+static inline bool stats_mode_cures(unsigned mode) {
+    return mode > STATS_MODE_OBSERVE;
+}
+
 struct stats_connection {
     uint32_t state; /* VALID: live, or the last state of an ended one (ended_ns != 0) */
     uint32_t row;

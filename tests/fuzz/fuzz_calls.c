@@ -392,7 +392,7 @@ static void op_fork(struct input *in) {
 }
 
 static void op_mode(struct input *in) {
-    config_switch((enum mode)(next(in) % MODE_COUNT), false);
+    config_switch((enum mode)(next(in) % MODES), false);
     if (next(in) & 1)
         sweep(PUSH_MODE);
 }
@@ -497,7 +497,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fds_set(FILE_FD, FDS_UNKNOWN);
     fds_set(PIPE_FD, FDS_UNKNOWN);
     fds_set(UNIX_FD, FDS_UNKNOWN);
-    config_switch((enum mode)(next(&in) % MODE_COUNT), false);
+    config_switch((enum mode)(next(&in) % MODES), false);
     open_socket(FIRST_FD, 4 | 8);
     open_socket(FIRST_FD + 1, next(&in));
     for (int i = 0; i < MOST_OPERATIONS && in.left; i++) {

@@ -15,7 +15,7 @@
 enum { LONGEST = 4096 };
 
 static void check_ranges(const struct config *c) {
-    assert((unsigned)c->mode < MODE_COUNT);
+    assert((unsigned)c->mode < MODES);
     assert(c->window_us >= WINDOW_MIN_US && c->window_us <= WINDOW_MAX_US);
     assert(c->small <= SMALL_MAX);
     assert(c->port_count <= CONFIG_FILTERS && c->peer_count <= CONFIG_FILTERS);

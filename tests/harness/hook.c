@@ -14,7 +14,7 @@ EXPORT int unstall_hook_set_mode(const char *name);
 
 /* 0, or -EINVAL for a name that is no mode. */
 EXPORT int unstall_hook_set_mode(const char *name) {
-    for (int i = 0; i < MODE_COUNT; i++)
+    for (int i = 0; i < MODES; i++)
         if (strcmp(name, mode_names[i]) == 0) {
             config_switch((enum mode)i, config()->no_syscalls);
             sweep(PUSH_MODE);

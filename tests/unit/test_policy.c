@@ -467,7 +467,7 @@ Test(policy, states) {
 
 /* What is found is respected. */
 Test(policy, options_that_are_found) {
-    for (int mode = MODE_NODELAY; mode < MODE_COUNT; mode++)
+    for (int mode = MODE_NODELAY; mode < MODES; mode++)
         for (int cork = 0; cork < 2; cork++) {
             struct player player;
             start(&player, (enum mode)mode);
@@ -743,7 +743,7 @@ static int crossing_questions(struct policy *p, int n, size_t asked, bool at_onc
 }
 
 Test(policy, the_signs_of_a_crossing_back_off) {
-    for (int mode = 0; mode < MODE_COUNT; mode++) {
+    for (int mode = 0; mode < MODES; mode++) {
         bool asks = mode != MODE_OFF && mode != MODE_CORK; /* which holds it instead */
         const struct policy answering = {.mode = (uint8_t)mode, .established = true, .mss = 1448};
         struct policy p = answering;
@@ -840,7 +840,7 @@ static struct policy some_state(void) {
     struct policy p = {.message_bytes = draw(2) ? (uint32_t)some_size() : 0};
     uint32_t mode = p.mode;
     p.facts = draw(2) ? draw(UINT32_MAX) & draw(UINT32_MAX) & draw(UINT32_MAX) : 0;
-    p.mode = (uint8_t)(mode + draw(MODE_COUNT));
+    p.mode = (uint8_t)(mode + draw(MODES));
     p.established |= draw(4) > 0;
     p.nodelay_uncertain = draw(8) == 0;
     p.never_buffer = draw(4) == 0;
@@ -958,7 +958,7 @@ Test(policy, nothing_stalls, .timeout = 60) {
     unsigned how[3] = {0};
     for (int i = 0; i < SCRIPTS; i++) {
         struct player player;
-        start(&player, (enum mode)(MODE_NODELAY + draw(MODE_COUNT - MODE_NODELAY)));
+        start(&player, (enum mode)(MODE_NODELAY + draw(MODES - MODE_NODELAY)));
         size_t choice = ARRAY_SIZE(words) - (player.policy.mode == MODE_COALESCE ? 2 : 0);
         TEXT(script, 1024);
         text_add(&script, "r"); /* a conversation: no one-way stream */

@@ -98,7 +98,7 @@ Test(window, its_pace) {
 /* Which states of the thread must be decided before a write that may be held. */
 Test(window, what_is_decided_first) {
     for (int state = WINDOW_NONE; state <= WINDOW_REFUSED; state++)
-        for (int mode = 0; mode < MODE_COUNT; mode++)
+        for (int mode = 0; mode < MODES; mode++)
             for (int bursty = 0; bursty < 2; bursty++) {
                 struct policy p = {.mode = (uint8_t)mode, .bursty = bursty};
                 bool might = mode == MODE_CORK || mode == MODE_COALESCE || (mode == MODE_AUTO && bursty);

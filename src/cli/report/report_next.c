@@ -66,7 +66,7 @@ bool report_next(struct prose *p, const struct report *r, const struct report_ve
     };
     if (!options[v->found] || (v->found == FOUND_STALLS && v->past))
         return false;
-    bool cures = v->found == FOUND_STALLS && v->row->id.mode > STATS_MODE_OBSERVE;
+    bool cures = v->found == FOUND_STALLS && stats_mode_cures(v->row->id.mode);
     prose_add(p, "%s", options[cures ? FOUND_CURED : v->found]);
     add_program(p, r, v->row);
     return true;

@@ -146,7 +146,7 @@ static void print_next(FILE *out, const struct report *r, const struct report_ve
         return;
     const char *why = v->found == FOUND_CURED ? "To measure what that is worth" : "Next";
     fprintf(out, "\n%s%s:%s %s\n", colour(out, BOLD), why, colour(out, PLAIN), p.text);
-    if (v->found == FOUND_STALLS && first->header.mode <= STATS_MODE_OBSERVE && r->files->count == 1 &&
+    if (v->found == FOUND_STALLS && !stats_mode_cures(first->header.mode) && r->files->count == 1 &&
         first->life == LIFE_RUNS)
         fprintf(out, "  or, as it runs: unstall set %u auto\n", first->header.pid);
 }

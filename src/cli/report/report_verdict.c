@@ -44,7 +44,7 @@ typedef uint64_t weight_fn(const struct reader_row *row);
  * stall or two, and the cured ones. */
 static bool seen_first(const struct reader_row *row) {
     const uint64_t *c = row->tally.counter;
-    return row->id.mode > STATS_MODE_OBSERVE && c[COUNT_STALLS_CURED] > 0 &&
+    return stats_mode_cures(row->id.mode) && c[COUNT_STALLS_CURED] > 0 &&
            c[COUNT_STALLS_CROSSING] >= proved_stalls(&row->tally);
 }
 
@@ -422,7 +422,7 @@ static void find_stalls(struct report_verdict *v, const struct stats_files *file
                         const struct reader_row *rows, size_t count, bool ascii) {
     unsigned mode = 0;
     const struct reader_row *row = heaviest(rows, count, stall_weight);
-    v->past = row && is_past(files, row, &mode) && mode > STATS_MODE_OBSERVE;
+    v->past = row && is_past(files, row, &mode) && stats_mode_cures(mode);
     const struct reader_row *cure = heaviest(rows, count, cured_weight);
     if (v->past && cure)
         cured(say(v, FOUND_CURED, cure), cure, ascii);

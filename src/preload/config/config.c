@@ -13,7 +13,7 @@
 /* ---- the arms of an experiment ------------------------------------------ */
 
 static int mode_of(const char *name, size_t length) {
-    for (int i = 0; i < MODE_COUNT; i++)
+    for (int i = 0; i < MODES; i++)
         if (strlen(mode_names[i]) == length && memcmp(mode_names[i], name, length) == 0)
             return i;
     return -1;

@@ -30,7 +30,8 @@ void hold_learn_piece(struct conn *c);
 /* Without a window: checks the age of a hold when a push ends it, or before the decision about a write that
  * joins it.  In mode auto, a hold that was too long ends the connection's habit, and often that of its whole
  * endpoint.  In mode cork, several holds in a row that the kernel ended set the connection to TCP_NODELAY
- * only: the library does not see the waits of its program.  True: the habit goes on. */
+ * only: the library does not see the waits of its program.  True: the habit goes on; the next decision sees
+ * it in the policy. */
 bool hold_check_age_slow(struct conn *c, bool joined);
 static inline bool hold_check_age(struct conn *c, bool joined) {
     return !window_windowless(window_state()) || hold_check_age_slow(c, joined);

@@ -12,7 +12,7 @@ enum {
     GOES_ON = 2,
 };
 
-const char *const mode_names[MODE_COUNT] = {"off",  "observe",  "nodelay",
+const char *const mode_names[MODES] = {"off",  "observe",  "nodelay",
                                             "cork", "coalesce", "auto"};
 
 struct policy_action policy_write(struct policy *p, const struct policy_limits *limits,

@@ -4,7 +4,8 @@
  * Pure: facts and time in, action out; no system call, no clock, no lock of
  * its own.  The caller holds the connection's lock.
  *
- * docs/design.md, "Words", says what a unit is and which message stalls.
+ * docs/design.md, "Words", says which message stalls.  A unit is the bytes that end a segment by the
+ * application's doing: a plain write, or a corked run and its end.
  */
 #ifndef UNSTALL_POLICY_H
 #define UNSTALL_POLICY_H
@@ -54,9 +55,11 @@ void turn_learn(struct turn_model *model, unsigned writes);
 /* Upper bound of policy.buffer_limit: bytes of one message that are buffered. */
 enum { BUFFER_MOST = 16384 };
 
-enum mode { MODE_OFF, MODE_OBSERVE, MODE_NODELAY, MODE_CORK, MODE_COALESCE, MODE_AUTO, MODE_COUNT };
+/* The numbers are those of the statistics file (enum stats_mode).  Their order tells what a mode does: those
+ * from MODE_NODELAY on cure, those from MODE_CORK on may hold bytes. */
+enum mode { MODE_OFF, MODE_OBSERVE, MODE_NODELAY, MODE_CORK, MODE_COALESCE, MODE_AUTO, MODES };
 
-extern INTERNAL const char *const mode_names[MODE_COUNT];
+extern INTERNAL const char *const mode_names[MODES];
 
 static inline bool mode_cures(enum mode mode) {
     return mode >= MODE_NODELAY;
@@ -81,7 +84,8 @@ struct policy {
             bool app_more : 1;      /* its MSG_MORE bytes wait for the write that ends them */
             bool nodelay : 1;       /* TCP_NODELAY in the kernel, as far as we know */
             bool unsure : 1;        /* the application's options are not known: ask before acting */
-            bool bursty : 1;        /* one message has had two small writes */
+            bool bursty : 1;        /* a message had two small writes, or a turn two writes under our
+                                     * TCP_NODELAY: auto may hold */
             bool nodelay_only : 1;  /* only TCP_NODELAY from now on: prediction fails here */
             bool never_hold : 1;    /* the application tells its writes apart (SO_TIMESTAMPING) */
             bool untracked_io : 1;  /* writes may pass us by: never hold */
@@ -210,8 +214,8 @@ static inline bool policy_knows_sndbuf(const struct policy *p) {
     return p->buffer_limit && !p->sndbuf_maybe_full;
 }
 
-/* True if the next write passes through, whatever its size: it is the first of a message,
- * in a mode that acts at the second. */
+/* True if nothing is done about the next write, whatever its size: it is the first of a message, in a mode
+ * that acts at the second. */
 static inline bool policy_waits_for_second(const struct policy *p) {
     return (p->mode == MODE_NODELAY || (p->mode == MODE_AUTO && !p->bursty)) && p->units == 0 &&
            p->smalls == 0 && p->pending == 0 && !p->app_more;

@@ -64,7 +64,8 @@ INLINE bool policy_may_hold_write(const struct policy *p, const struct policy_li
            !policy_expects_no_more(p) && policy_may_hold(p, limits);
 }
 
-/* True if this write should be held or buffered.  Changes nothing. */
+/* True if this write should be held or buffered.  Changes nothing.  Whether anybody could end the hold was
+ * asked before, and stands in `limits` (window_decide). */
 INLINE bool policy_holds(const struct policy *p, const struct policy_limits *limits,
                          const struct policy_write *w) {
     if (!policy_may_hold_write(p, limits, w))

@@ -16,9 +16,9 @@
  * by act(), but for one more write behind the buffered ones of its turn (coalesce_goes_on).  Four kinds of
  * write leave the road, each with its reason:
  *
- *   - send_then_account(): nothing is to be done before the call, or the caller's vector may not be looked
- *     at.  The kernel checks the pointers first, and the size is known only after the call.  So it is of
- *     sendfile, splice and sendmmsg, which are never held or buffered (shim_bulk_begins());
+ *   - send_then_account(): the mode does not cure, or nothing is to be done yet and the caller's vector may
+ *     not be looked at.  The kernel checks the pointers first, and the size is known only after the call.  So
+ *     it is of sendfile, splice and sendmmsg, which are never held or buffered (shim_bulk_begins());
  *   - coalesce_send_with() in coalesce.c: coalesce has bytes of this connection in its buffer;
  *   - reentry_write() in aside.c: the lock cannot be had (reentry.h), or this call may not use our state;
  *   - write_connects(): MSG_FASTOPEN, a write that is a connect, too.
@@ -335,7 +335,7 @@ COLD ssize_t prepare_and_send(struct conn *c, struct write_args w, const struct 
 INLINE ssize_t act(struct conn *c, const struct write_args *w, const struct write_request *other,
                    const struct parts *p, const struct policy_action *action) {
     count(c, action, w->bytes);
-    if (other) /* one buffer comes here in a mode that cures alone */
+    if (other) /* one buffer comes here only in a mode that cures, which suspects nothing */
         c->counts.suspected += action->suspected;
     if (UNLIKELY(c->evidence != NULL))
         keep_evidence(c, *w, action);
@@ -561,7 +561,7 @@ static ssize_t decide_and_act(struct conn *c, const struct write_request *o, boo
             return shim_tell_error(c, o->flags);
     }
     struct policy_limits limits = decide_limits_of_write(c);
-    limits.may_hold = limits.may_hold && window_state() != WINDOW_NONE; /* asked before */
+    limits.may_hold = limits.may_hold && window_state() != WINDOW_NONE; /* asked above: not this time */
     struct policy_action action = decide_write(c, &limits, &w);
     if (action.how == WRITE_COALESCE && UNLIKELY(!coalesce_begins(c, o->fd, &action, p.bytes)))
         return shim_write(o);
@@ -628,7 +628,7 @@ COLD ssize_t go_on_prepared(struct conn *c, struct write_args w, bool joined) {
 /* True: no fact is missing or old, there is no pending error, and the mode cures. */
 INLINE bool facts_are_current(const struct conn *c, const struct config *now) {
     return c->epoch == now->epoch && c->nodelay_checked == LOAD(&nodelay_epoch) &&
-           !c->pending_error && c->policy.mode >= MODE_NODELAY && c->policy.established;
+           !c->pending_error && mode_cures((enum mode)c->policy.mode) && c->policy.established;
 }
 
 /* Starts the statistics of a write.  False: take the slow path, because statistics need the lock

@@ -419,7 +419,7 @@ void stats_file_goes_on(void) {
 
 /* ---- live configuration ------------------------------------------------- */
 
-_Static_assert((int)STATS_MODES == (int)MODE_COUNT && (int)STATS_MODE_AUTO == (int)MODE_AUTO,
+_Static_assert((int)STATS_MODES == (int)MODES && (int)STATS_MODE_AUTO == (int)MODE_AUTO,
                "the modes of the statistics file are ours");
 _Static_assert((int)ARM_WEIGHT_MAX == (int)CONTROL_WEIGHT_MAX &&
                    (int)WINDOW_MIN_US == (int)CONTROL_WINDOW_MIN_US &&

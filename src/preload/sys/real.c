@@ -110,7 +110,8 @@ bool real_resolve(void) {
         return resolve_all();
     if (libc.count > 1)
         resolve_elsewhere();
-    /* jump.S needs the first; REAL_FOUND() the next four; the others stand in for calls of other names. */
+    /* jump.S needs the first; the next four are called without a look-up; the others stand in for calls of
+     * other names. */
     return found(&real_syscall, "syscall") && found(&real_write, "write") &&
            found(&real_send, "send") && found(&real_read, "read") &&
            found(&real_recv, "recv") && found(&real_sendto, "sendto") &&

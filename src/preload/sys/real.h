@@ -88,7 +88,7 @@ void *real_find(void **slot, const char *name);
     })
 
 /* The same for the shortest paths: NULL if it has not been looked up yet.  Once the gate is open, write,
- * send, read and recv have been. */
+ * send, read, recv, sendto and sendmsg have been (real_resolve). */
 #define REAL_FOUND(name) ((__typeof__(&name))LOAD(&real_##name))
 
 /* ---- names that this libc lacks ----------------------------------------- */
