@@ -18,8 +18,8 @@ def whole(so_far):
 def run_http_server(treatment, scratch, command, exchanges, path, body, pid=None, ready="", **variables):
     """Ask `command`'s server for `path` again and again; `body` is the expected answer. A Measurement.
 
-    `pid` is a function of the Daemon that gives the process to look at, where it is not the first one; `ready` as Daemon
-    has it.
+    `pid` is a function of the Daemon that gives the process to look at, where it is not the first one.
+    `ready` is the Daemon's.
     """
     with Daemon(command, treatment.env(**variables), scratch, "server", ready=ready) as server:
         with Driver(server.port) as driver:
