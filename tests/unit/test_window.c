@@ -17,6 +17,7 @@
 #include "config.h"
 #include "fake_kernel.h"
 #include "fds.h"
+#include "reentry.h"
 #include "turn.h"
 #include "unit.h"
 
@@ -378,6 +379,23 @@ Test(window, bytes_that_are_left_when_it_was_stopped) {
         window_stop();
         fake_log();
     }
+}
+
+/* They were taken in at an unlock: its holder had stood still while the thread was stopped and went on. */
+Test(window, bytes_taken_in_without_room_leave_by_the_thread) {
+    configure("UNSTALL_MODE=coalesce");
+    c->policy.mode = MODE_COALESCE;
+    window_threads_seen();
+    window_now = WINDOW_NONE;
+    fake.send_count = 0;
+    fake.sends[0] = fake.sends[1] = -EAGAIN;
+    ASSERT(conn_lock(c));
+    ASSERT(unit_buffer(c, "abc"));
+    reentry_set_aside(c, ASIDE_PUSH, 0);
+    conn_unlock(c);
+    EXPECT_INT("state", window_state(), WINDOW_RUNS);
+    EXPECT(within_ms(5000, pushed) && !window_has_left());
+    window_stop();
 }
 
 /* The parent's thread had not taken it yet. */

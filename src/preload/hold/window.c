@@ -110,10 +110,6 @@ bool window_watch_without(struct conn *c) {
     return c->buffer == NULL;
 }
 
-void conn_waits(struct conn *c) {
-    window_watch(c);
-}
-
 /* ---- the thread ------------------------------------------------------ */
 
 /* The time of each of the last ticks, by clock_now(). */
@@ -403,6 +399,13 @@ void window_threads_seen(void) {
     int without = WINDOW_WITHOUT;
     STORE(&threads_seen, true);
     REPLACE(&window_now, &without, WINDOW_NONE, __ATOMIC_SEQ_CST);
+}
+
+/* The thread may have been stopped, and have gone on without c, while c's holder stood still. */
+void conn_waits(struct conn *c) {
+    if (window_state() != WINDOW_RUNS)
+        decide_state(true, 0, false);
+    window_watch(c);
 }
 
 bool window_has_left(void) {
