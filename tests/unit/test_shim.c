@@ -64,7 +64,7 @@ static void expect_untouched(const char *name, const struct conn *c) {
     EXPECT_INT(name, fds_word(5), FDS_UNKNOWN);
     EXPECT(!self.turn && !self.locked && !(LOAD(&c->lock) & 3));
     EXPECT_INT(name, c->refs, by_another);
-    EXPECT_INT(name, c->counts.writes + c->counts.bytes, 0);
+    EXPECT_INT(name, c->counts.writes + c->counts.reads + c->counts.bytes, 0);
     EXPECT(!c->held && !c->buffer && !c->policy.refuses && !c->policy.input_ever);
     EXPECT(!by_another || c->policy.established);
     EXPECT(by_another || !c->policy.established);
@@ -103,6 +103,22 @@ static void the_answer_comes(void) {
 }
 
 /* The message is over, and its time is known. */
+/* The reader leaves its turn without the lock, so just after the close.  That was taken for the end of a turn
+ * on the free place: the rest of the list of free ones was lost. */
+Test(shim, a_turn_that_is_left_after_the_close) {
+    for (ssize_t got = -1; got <= 1; got++) {
+        whole_start_in(MODE_AUTO);
+        struct conn *c = whole_connected(5), *other = whole_connected(6);
+        shim_closing(6);
+        struct call call = shim_read_begins(5, true);
+        shim_closing(5);
+        STORE(&c->turn_end, TURN_LEFT);
+        errno = EBADF;
+        shim_read_ends(call, got, 100);
+        EXPECT(c->next_free == other);
+    }
+}
+
 Test(shim, answered_within_the_write, .fini = statistics_end) {
     static const char *const passing[] = {"off", "observe"};
     for (size_t i = 0; i < ARRAY_SIZE(passing) * 2; i++) {

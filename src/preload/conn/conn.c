@@ -28,8 +28,7 @@ static void repair(struct conn *c) {
     STORE(&c->draining, false);
     c->ticking = false;
     c->next_ticking = NULL;
-    if (c->refs > 0) /* else it is the link of the free list (conn.h) */
-        STORE(&c->turn_owner, NULL);
+    STORE(&c->turn_owner, NULL);
     STORE(&c->turn_end, TURN_ENDS);
     c->policy.position = 0;
     c->policy.quick_turns = 0;

@@ -119,11 +119,11 @@ struct conn {
     uint16_t pending_error;     /* errno of a send of our own, not yet reported to the application */
     int other_fd; /* perhaps another descriptor of it: tried first when `fd` is closed */
     uint32_t nodelay_checked; /* the nodelay_epoch at which policy.nodelay was certain */
-    uint64_t wait_began;      /* ns, CLOCK_MONOTONIC: wait that ended the last turn; 0: none */
     union {
-        const struct thread *turn_owner; /* of a connection in use: a store would cut the list of free ones */
-        struct conn *next_free;          /* in the pool, while refs is 0 */
+        uint64_t wait_began;    /* ns, CLOCK_MONOTONIC: wait that ended the last turn; 0: none */
+        struct conn *next_free; /* in the pool, while refs is 0: no user of a stale pointer stores here */
     };
+    const struct thread *turn_owner;
     uint64_t cookie; /* SO_COOKIE; 0: not asked */
     struct conn_counts counts;
     struct evidence *evidence; /* NULL unless statistics or observe are on */

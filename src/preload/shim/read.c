@@ -43,8 +43,10 @@ struct call shim_read_begins(int fd, bool dont_wait) {
         return (struct call){0};
     uintptr_t word = fds_word(fd);
     struct conn *turn = LOAD(&self.turn);
-    if (turn && !dont_wait && ((uintptr_t)turn == word ? !hold_leaves_turn(turn) : may_block(fd)))
+    if (turn && !dont_wait && ((uintptr_t)turn == word ? !hold_leaves_turn(turn) : may_block(fd))) {
         hold_end_turn_slow(PUSH_READ);
+        word = fds_word(fd); /* it may have waited */
+    }
     struct conn *c = fds_conn(word);
     if (!c)
         return (struct call){0};
@@ -57,7 +59,7 @@ struct call shim_read_begins(int fd, bool dont_wait) {
 
 /* Another thread may have left it at a wait.  Lock held. */
 static inline void end_left_turn(struct conn *c) {
-    if ((c->turn_owner == &self && self.turn != c) || LOAD(&c->turn_end) == TURN_LEFT)
+    if (LOAD(&c->turn_end) == TURN_LEFT || (c->turn_owner == &self && self.turn != c))
         hold_finish_turn(c);
 }
 
@@ -72,8 +74,6 @@ NOINLINE bool was_at_once(void) {
 INLINE void input_came(struct call call, ssize_t got, size_t asked) {
     struct conn *c = call.conn;
     bool first = !c->policy.input_ever;
-    if ((UNLIKELY(first) || UNLIKELY(c->crossed_ms)) && call_is_stale(call))
-        return;
     decide_crossing_answered(c);
     policy_input(&c->policy, (size_t)got, asked, UNLIKELY(self.read_began != 0) && was_at_once());
     STORE(&c->times_read, policy_times_read(&c->policy));
@@ -99,11 +99,8 @@ static __attribute__((noinline)) ssize_t read_is_told(struct call call, ssize_t 
 /* A read returned no bytes: the end of the stream, an error of its own, or the pending error. */
 static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssize_t got) {
     struct conn *c = call.conn;
-    if (UNLIKELY(LOAD(&c->counts.reads) == 0) && conn_trylock(c)) {
+    if ((UNLIKELY(LOAD(&c->counts.reads) == 0) || LOAD(&c->turn_end) == TURN_LEFT) && call_lock(call)) {
         c->tried = true;
-        conn_unlock(c);
-    }
-    if (LOAD(&c->turn_end) == TURN_LEFT && conn_lock(c)) {
         end_left_turn(c);
         conn_unlock(c);
     }
@@ -166,6 +163,10 @@ ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked) {
         return shim_count_input(call, got);
     if (UNLIKELY(!conn_lock(c)))
         return input_aside(call, got);
+    if (UNLIKELY(call_is_stale(call))) {
+        conn_unlock(c);
+        return got;
+    }
     return input_ends(call, got, asked);
 }
 

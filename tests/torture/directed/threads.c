@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -321,6 +322,34 @@ static void closed_beneath_a_read(void) {
           "a write to a socket that is not connected: %s", strerror(errno));
 }
 
+/* Once the new connection had had input, the result was taken for its input, too: the second write of its
+ * message was judged as a first one, and stalled. */
+static void closed_beneath_a_late_read(void) {
+    ssize_t got = -1;
+    char byte = 'x';
+    int nodelay = 0;
+    socklen_t length = sizeof(nodelay);
+    shared = pair_warm(0);
+    stage = 0;
+    void *thread = in_thread(read_one, &got);
+    word_wait(&stage, 0);
+    is_blocked(waiting_task);
+    close(shared.ours);
+    struct pair fresh = pair_make(0);
+    CHECK(fresh.ours == shared.ours, "the number %d was not reused: %d", shared.ours, fresh.ours);
+    put_all(&fresh, 200);
+    reply(&fresh, 1);
+    CHECK(recv(fresh.ours, &byte, 1, 0) == 1, "no answer");
+    put_all(&fresh, 200);
+    raw(SYS_sendto, shared.theirs, (long)&byte, 1, MSG_NOSIGNAL, 0, 0);
+    joined(thread);
+    CHECK(got == 1, "the blocked read returned %zd", got);
+    put_all(&fresh, 100);
+    raw(SYS_getsockopt, fresh.ours, IPPROTO_TCP, TCP_NODELAY, (long)&nodelay, (long)&length, 0);
+    CHECK(nodelay || !(mode_is("nodelay") || mode_is("auto")), "the second write of a message stalls");
+    arrives(&fresh, within_window());
+}
+
 /* ---- closed beneath a blocked write ------------------------------------ */
 
 enum { MUCH = 16 << 20 }; /* more than both ends take before the peer reads */
@@ -457,6 +486,7 @@ const struct test_case thread_cases[] = {
     {"a number is reused after close_range", reborn_after_close_range},
     {"a number is reused after an unseen close", reborn_after_unseen_close},
     {"a connection is closed beneath a read", closed_beneath_a_read},
+    {"a connection is closed beneath a read that returns late", closed_beneath_a_late_read},
     {"a connection is closed beneath a write", closed_beneath_a_write},
     {"a connection is closed beneath a drain", closed_beneath_a_drain},
     {"a thread ends holding", thread_ends_holding},
