@@ -65,7 +65,7 @@ def test_documents_name_no_variable_that_does_not_exist():
 
 def modes():
     """The modes, in the order of the source."""
-    listed = re.search(r"mode_names\[MODE_COUNT\] = \{([^}]*)\}", text_of("src/preload/policy/policy.c"))
+    listed = re.search(r"mode_names\[MODES\] = \{([^}]*)\}", text_of("src/preload/policy/policy.c"))
     return re.findall(r'"(\w+)"', listed[1])
 
 

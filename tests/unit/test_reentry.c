@@ -101,6 +101,46 @@ Test(reentry, a_piece_whose_connection_is_closed_is_dropped) {
     EXPECT(!c->aside && !buffer_length(c));
 }
 
+/* All bytes of a blocking write were taken, however many, and those of a handler that had interrupted its own
+ * blocking send, too. */
+Test(reentry, a_large_write_is_cut_short) {
+    enum { LARGE = 4 << 20 };
+    char *bytes = mmap(NULL, LARGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct write_request o = {.fd = 5, .form = FORM_WRITE, .buffer = bytes, .bytes = LARGE};
+    for (int of_a_handler = 0; of_a_handler < 2; of_a_handler++) {
+        whole_start_in(MODE_COALESCE);
+        struct conn *c = whole_warm(5);
+        STORE(&c->lock, (lock_my_word() + 4) | 1);
+        if (of_a_handler)
+            reentry_drains(c);
+        self.wait_debt = UINT64_MAX; /* it has waited for the lock */
+        EXPECT_INT("taken", reentry_write(&o), of_a_handler ? PIECE_MOST : 16 * PIECE_MOST);
+        reentry_drains(NULL);
+        reentry_forget(c);
+        STORE(&c->lock, lock_free_word());
+    }
+}
+
+/* Behind a piece that finds no memory nothing leaves: the stream would have a hole.  Two GiB were 0 bytes. */
+Test(reentry, a_piece_without_memory_is_the_last) {
+    whole_start_in(MODE_COALESCE);
+    struct conn *c = whole_warm(5);
+    STORE(&c->lock, (lock_my_word() + 4) | 1);
+    for (int i = 0; i < 3; i++) {
+        struct piece *piece = reentry_piece(c->generation, 3);
+        memcpy(piece->data, "abcdefghi" + 3 * i, 3);
+        piece->bytes = i == 1 ? UINT32_C(1) << 31 : 3;
+        reentry_keep_aside(c, piece);
+    }
+    STORE(&c->lock, lock_free_word());
+    uint64_t before = c->counts.bytes;
+    ASSERT(conn_lock(c));
+    conn_unlock(c);
+    EXPECT_TEXT("sent", fake.wire_buffer, "abc");
+    EXPECT_INT("counted", c->counts.bytes - before, 3);
+    EXPECT_INT("told", c->pending_error, ENOBUFS);
+}
+
 /* Another thread holds the lock.  We see that, it looks at the list and unlocks, and only then our piece is
  * put on the list: no thread would look again.  The piece's bytes lie on a page that faults when they are
  * copied, at just that moment. */

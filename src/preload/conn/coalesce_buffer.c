@@ -95,6 +95,8 @@ static bool widen(struct conn *c, size_t count) {
     if (c->buffer)
         skip_sent(c->buffer);
     size_t waiting = buffer_length(c);
+    if (waiting + count > UINT32_MAX / 2)
+        return false;
     uint32_t capacity = (uint32_t)(2 * (waiting + count));
     struct coalesce_buffer *wider = raw_map(size_of(capacity));
     if (!wider)

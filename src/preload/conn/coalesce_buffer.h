@@ -63,7 +63,7 @@ bool buffer_is_at(const struct conn *c, int fd);
 /* Append bytes, at most buffer_room(). */
 void buffer_put(struct conn *c, const struct iovec *iov, size_t count);
 
-/* The same of any number of bytes: the buffer grows as needed.  False: no memory. */
+/* The same of any number of bytes: the buffer grows as needed.  False: no memory, or 2 GiB wait. */
 bool buffer_add(struct conn *c, const void *bytes, size_t count);
 
 /* Send the buffered bytes followed by `iov` (not copied; may be empty) in one sendmsg

@@ -106,10 +106,11 @@ struct conn *reentry_lock(int fd, struct conn **outer) {
 static void put_behind(struct conn *c, const struct piece *piece) {
     if (piece->generation != c->generation)
         return; /* of a connection that was closed */
-    if (c->shut_when_sent)
-        return; /* shut down since */
-    conn_count_bytes(c, piece->bytes);
-    if (!buffer_add(c, piece->data, piece->bytes))
+    if (c->shut_when_sent || c->pending_error)
+        return; /* shut down since; or bytes in front of it are lost */
+    if (buffer_add(c, piece->data, piece->bytes))
+        conn_count_bytes(c, piece->bytes);
+    else
         conn_keep_error(c, ENOBUFS);
 }
 

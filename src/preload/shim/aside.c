@@ -50,14 +50,17 @@ static bool keep(struct call call, const struct parts *p, size_t at, size_t byte
     return true;
 }
 
-/* Keeps the bytes of a write for later.  Of a handler's, or a non-blocking one, bytes that do not fit are not
- * accepted (a partial write).  Without memory the write fails: sent at once it would overtake the bytes in
- * front of it. */
+/* Keeps the bytes of a write for later, in one piece.  A blocking write may be cut short only by a signal: it
+ * has PIECES of them, unless a handler makes it.  What does not fit is not accepted (a partial write).
+ * Without memory the write fails: sent at once it would overtake the bytes in front of it. */
 static ssize_t defer(struct call call, const struct write_request *o, const struct parts *p) {
-    size_t most = p->bytes < PIECE_MOST ? p->bytes : PIECE_MOST, kept = 0;
+    enum { PIECES = 16 };
+    size_t most = PIECE_MOST, kept = 0;
     if (p->bytes == 0)
         return shim_forward(o);
-    if (p->bytes > most && self.depth == 0 && !shim_non_blocking(o))
+    if (p->bytes > most && !self.busy && !shim_non_blocking(o))
+        most *= PIECES;
+    if (most > p->bytes)
         most = p->bytes;
     if (LOAD(&call.conn->aside) & (ASIDE_SHUT | ASIDE_SHUTS))
         return shim_fail(EPIPE, o->flags);
