@@ -416,6 +416,43 @@ def test_after_a_change_of_mode_the_past_is_past(tmp_path, table, found, said, l
 
 
 def test_each_row_tells_its_mode_where_they_differ(tmp_path):
+# Another program, which has lost less and stalls still.
+STILL = """
+header pid 5000
+header started 1767225602000000000
+row 1 2 255 1 4 127.0.0.1 9090
+exchange 1 44000000 10
+count 1 connections 1
+count 1 messages 10
+count 1 bursts 10
+count 1 bursts_of_2 10
+count 1 stalls_proved 9
+count 1 stall_ns 396000000
+"""
+
+
+def test_one_that_stalls_still_comes_before_a_heavier_one_that_is_cured(tmp_path):
+    """The heaviest row alone was asked whether its stalls are past: the report of a folder said "Cured"."""
+    make_stats_file(tmp_path / "a.unstall", OBSERVED + THEN_CURED)
+    make_stats_file(tmp_path / "b.unstall", STILL)
+    done = unstall("report", tmp_path, env=UTF8)
+    text = " ".join(done.stdout.split())
+    assert "python3 (pid 5000) loses 44.0 ms in 9 of 10 exchanges with 127.0.0.1:9090: it sends" in text
+    assert "In all, 1.25 s were lost in 28 stalls, at 2 endpoints. Cured: up to 40 messages" in text
+    assert done.returncode == 1 and text.endswith("Next: unstall run --mode auto -- python3 ...")
+
+
+def test_what_some_processes_cure_and_others_do_not_is_not_past(tmp_path):
+    """The mode of the last process was told as that of all."""
+    make_stats_file(tmp_path / "a.unstall", OBSERVED + THEN_OFF + "header pid 4712\n")
+    make_stats_file(tmp_path / "b.unstall", OBSERVED + THEN_CURED)
+    done = unstall("report", tmp_path, env=UTF8)
+    text = " ".join(done.stdout.split())
+    assert "(2 processes) lost 44.9 ms in 38 of 38 exchanges at 127.0.0.1:8080, on connections" in text
+    assert "1.71 s lost. The modes are others now, from off to auto." in text
+    assert done.returncode == 1 and "Next: unstall run --mode auto --" in text
+
+
     """Rows could not be told apart; and in mode off, where stalls are not looked for, there were "0"."""
     text = told(make_stats_file(tmp_path / "x.unstall", OBSERVED + THEN_CURED + THEN_OFF))
     rows = " ".join(text.split())

@@ -3,6 +3,7 @@
 #include "stats_names.h"
 #include "counters.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,13 +61,17 @@ const struct reader_row *row_in(const struct reader_file *f, const struct reader
 }
 
 /* The rows of an experiment have the modes of its arms. */
-bool is_past(const struct stats_files *s, const struct reader_row *row, unsigned *mode) {
+bool is_past(const struct stats_files *s, const struct reader_row *row, unsigned *least, unsigned *most) {
+    *least = UINT_MAX;
+    *most = 0;
     for (size_t i = 0; i < s->count; i++) {
+        unsigned mode = s->list[i]->header.mode;
         if (!row_in(s->list[i], row))
             continue;
-        *mode = s->list[i]->header.mode;
-        if (row->id.arm != 0xff || *mode == row->id.mode)
+        if (row->id.arm != 0xff || mode == row->id.mode)
             return false;
+        *least = mode < *least ? mode : *least;
+        *most = mode > *most ? mode : *most;
     }
     return true;
 }

@@ -23,8 +23,8 @@ struct report_start start_of(const struct stats_files *s);
  * The number of different programs. */
 size_t programs_text(const struct stats_files *s, const struct reader_row *row, char text[PROGRAMS_ROOM]);
 
-/* True if every process with this row has another mode by now; `mode` is that of the last one. */
-bool is_past(const struct stats_files *s, const struct reader_row *row, unsigned *mode);
+/* True if every process with this row has another mode by now, from `least` to `most`. */
+bool is_past(const struct stats_files *s, const struct reader_row *row, unsigned *least, unsigned *most);
 
 /* True if a row needs its mode to be told: not all processes and rows have the same one. */
 bool modes_differ(const struct report *r);

@@ -89,6 +89,22 @@ static const struct reader_row *heaviest(const struct reader_row *rows, size_t c
     return best;
 }
 
+/* Of the rows that stall still; where each has been replaced by a mode that cures, of those: `past`. */
+static const struct reader_row *heaviest_stalls(const struct stats_files *files,
+                                                const struct reader_row *rows, size_t count, bool *past) {
+    const struct reader_row *best[2] = {NULL, NULL};
+    for (size_t i = 0; i < count; i++) {
+        unsigned least, most;
+        if (!stall_weight(&rows[i]))
+            continue;
+        bool cured = is_past(files, &rows[i], &least, &most) && stats_mode_cures(least);
+        if (!best[cured] || stall_weight(&rows[i]) > stall_weight(best[cured]))
+            best[cured] = &rows[i];
+    }
+    *past = !best[false] && best[true];
+    return best[*past];
+}
+
 static uint64_t sum(const struct reader_row *rows, size_t count, enum stats_counter what) {
     uint64_t n = 0;
     for (size_t i = 0; i < count; i++)
@@ -135,8 +151,8 @@ static void stalls(struct prose *p, const struct stats_files *files, const struc
     uint64_t proved = proved_stalls(&row->tally), bound = c[COUNT_STALLS_BOUND];
     uint64_t exchanges = c[COUNT_EXCHANGES];
     size_t programs = programs_text(files, row, name);
-    unsigned mode = row->id.mode;
-    bool past = is_past(files, row, &mode);
+    unsigned least, most;
+    bool past = is_past(files, row, &least, &most);
     const char *loses = past ? "lost" : programs > 1 ? "lose" : "loses";
     prose_add(p, "%s %s %s%s", name, loses, bound * 2 > proved ? "up to " : "",
               time_text(mean(lost_ns(&row->tally), proved), ascii, t.a));
@@ -150,8 +166,10 @@ static void stalls(struct prose *p, const struct stats_files *files, const struc
     prose_add(p, ": ");
     cause(p, row);
     prose_add(p, ". %s%s lost.", bound ? "At most " : "", time_text(lost_ns(&row->tally), ascii, t.d));
-    if (past)
-        prose_add(p, " The mode is %s now.", mode_name(mode));
+    if (past && least == most)
+        prose_add(p, " The mode is %s now.", mode_name(most));
+    else if (past)
+        prose_add(p, " The modes are others now, from %s to %s.", mode_name(least), mode_name(most));
 }
 
 /* Some of the row's stalls are of another kind than its sentence says. */
@@ -420,9 +438,7 @@ static void doubt(struct report_verdict *v, enum found found, const struct reade
 
 static void find_stalls(struct report_verdict *v, const struct stats_files *files,
                         const struct reader_row *rows, size_t count, bool ascii) {
-    unsigned mode = 0;
-    const struct reader_row *row = heaviest(rows, count, stall_weight);
-    v->past = row && is_past(files, row, &mode) && stats_mode_cures(mode);
+    const struct reader_row *row = heaviest_stalls(files, rows, count, &v->past);
     const struct reader_row *cure = heaviest(rows, count, cured_weight);
     if (v->past && cure)
         cured(say(v, FOUND_CURED, cure), cure, ascii);
