@@ -3,13 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/time.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +17,7 @@
 #include "library.h"
 #include "obstacles.h"
 #include "option_setting.h"
+#include "stats_files.h"
 #include "stats_prune.h"
 #include "supervised.h"
 #include "word_sizes.h"
@@ -33,24 +31,6 @@ void launch_set(const char *name, const char *value) {
         exit(complain("%s: %s", name, strerror(errno)));
 }
 
-/* The library checks the folder too (stats_file.c), but its warning may go to a log. */
-static void check_stats(const char *folder) {
-    static const char way[] = "make one by mkdir -m 700 /dev/shm/unstall";
-    struct stat st;
-    struct statfs fs;
-    if (lstat(folder, &st) != 0)
-        exit(complain("--stats %s: %s; %s", folder, strerror(errno), way));
-    if (!S_ISDIR(st.st_mode))
-        exit(complain("--stats %s: is not a directory; %s", folder, way));
-    if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
-        exit(complain("--stats %s: must belong to you, and no other user may write to it; %s",
-                      folder, way));
-    if (statfs(folder, &fs) != 0 || fs.f_type != TMPFS_MAGIC)
-        exit(complain("--stats %s: is not on tmpfs, and writing pages back to a disk could block "
-                      "the program; %s",
-                      folder, way));
-}
-
 bool launch_option(struct launch *l, struct args *a) {
     const char *variable = NULL, *value = NULL;
     if (args_value(a, "--library", &l->library))
@@ -59,8 +39,11 @@ bool launch_option(struct launch *l, struct args *a) {
         return l->force = true;
     if (!option_setting(a, &variable, &value))
         return false;
-    if (strcmp(variable, "UNSTALL_STATS") == 0)
-        check_stats(l->stats = value);
+    if (strcmp(variable, "UNSTALL_STATS") == 0) {
+        const char *obstacle = stats_folder_obstacle(l->stats = value);
+        if (obstacle)
+            exit(complain("--stats %s: %s; %s", value, obstacle, stats_folder_way()));
+    }
     launch_set(variable, value);
     return true;
 }

@@ -3,13 +3,16 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "errors.h"
+#include "prose.h"
 
 bool is_pid(const char *word, int *pid) {
     char *end = NULL;
@@ -64,6 +67,43 @@ static int add_process(struct stats_files *s, int pid, unsigned want) {
 
 /* ---- a folder -------------------------------------------------------- */
 
+/* The library checks the folder too (stats_file.c), but its warning may go to a log. */
+const char *stats_folder_obstacle(const char *folder) {
+    struct stat st;
+    struct statfs fs;
+    if (lstat(folder, &st) != 0)
+        return strerror(errno);
+    if (!S_ISDIR(st.st_mode))
+        return "is not a directory";
+    if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
+        return "must belong to you, and no other user may write to it";
+    if (statfs(folder, &fs) != 0 || fs.f_type != TMPFS_MAGIC)
+        return "is not on tmpfs, and writing pages back to a disk could block the program";
+    return NULL;
+}
+
+const char *stats_folder_way(void) {
+    struct stat st;
+    if (!stats_folder_obstacle(STATS_USUAL_FOLDER))
+        return "take " STATS_USUAL_FOLDER;
+    return lstat(STATS_USUAL_FOLDER, &st) == 0 ? "make one by mktemp -d -p /dev/shm" /* another user's */
+                                               : "make one by mkdir -m 700 " STATS_USUAL_FOLDER;
+}
+
+static int complain_empty(const char *folder, bool service) {
+    const char *why = stats_folder_obstacle(folder);
+    struct prose command = {.used = 0};
+    if (service)
+        return complain("%s: no statistics files: no process of the service has made a TCP connection yet",
+                        folder);
+    if (why)
+        return complain("%s: no statistics files, and it can have none: it %s; %s", folder, why,
+                        stats_folder_way());
+    prose_add_word(&command, folder);
+    return complain("%s: no statistics files; start a program with unstall run --stats%s -- PROGRAM", folder,
+                    command.text);
+}
+
 static int is_stats_file_name(const struct dirent *entry) {
     size_t length = strlen(entry->d_name), end = strlen(STATS_SUFFIX);
     return entry->d_name[0] != '.' && length > end &&
@@ -93,7 +133,7 @@ static int add_entry(struct stats_files *s, const char *folder, const char *name
     return 0;
 }
 
-static int add_folder(struct stats_files *s, const char *folder, unsigned want, bool quiet) {
+static int add_folder(struct stats_files *s, const char *folder, bool service, unsigned want, bool quiet) {
     struct dirent **names;
     int count = scandir(folder, &names, is_stats_file_name, alphasort);
     int failed = 0;
@@ -116,8 +156,7 @@ static int add_folder(struct stats_files *s, const char *folder, unsigned want, 
         return 0;
     if (s->refused)
         return complain("%s: none of its statistics files could be read", folder);
-    return complain("%s: no statistics files; start a program with unstall run --stats %s -- PROGRAM",
-                    folder, folder);
+    return complain_empty(folder, service);
 }
 
 int stats_files_open(struct stats_files *s, const char *word, unsigned want, bool quiet) {
@@ -128,9 +167,9 @@ int stats_files_open(struct stats_files *s, const char *word, unsigned want, boo
     if (is_pid(word, &pid))
         failed = add_process(s, pid, want);
     else if (is_service(word, path, sizeof(path)))
-        failed = add_folder(s, path, want, quiet);
+        failed = add_folder(s, path, true, want, quiet);
     else if (stat(word, &st) == 0 && S_ISDIR(st.st_mode))
-        failed = add_folder(s, word, want, quiet);
+        failed = add_folder(s, word, false, want, quiet);
     else if (!strchr(word, '/') && access(word, F_OK) != 0)
         failed = complain("%s: no such file, folder or service with --stats; give a process by its id", word);
     else

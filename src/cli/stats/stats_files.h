@@ -11,6 +11,9 @@
 
 enum { STATS_FILES_MOST = 4096 }; /* in one folder */
 
+/* The folder of a host's statistics if none is named. */
+#define STATS_USUAL_FOLDER "/dev/shm/unstall"
+
 struct stats_files {
     struct reader_file **list; /* of a folder: sorted by start */
     size_t count;
@@ -30,6 +33,12 @@ bool is_pid(const char *word, int *pid);
 /* True, and `path`, if the word is no path but the name of a service ("app", "app.service") of which
  * `unstall enable --stats` has a folder of statistics. */
 bool is_service(const char *word, char *path, size_t bytes);
+
+/* Why the library would not keep statistics in this folder; NULL: it would. */
+const char *stats_folder_obstacle(const char *folder);
+
+/* How to get a folder for statistics. */
+const char *stats_folder_way(void);
 
 /* Adds up rows of equal endpoint, role, arm and mode.  The caller frees the list.  NULL and a complaint: no
  * memory. */
