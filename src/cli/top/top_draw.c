@@ -47,7 +47,18 @@ size_t top_rows_shown(void) {
     return LINES > TOP_FIRST_LINE + 1 ? (size_t)(LINES - TOP_FIRST_LINE - 1) : 1;
 }
 
-static void draw_lines(struct screen *s) {
+static void draw_none(const struct screen *s) {
+    char text[TOP_LINE] = "No process here";
+    if (s->top->all)
+        snprintf(text, sizeof(text), "No line of %zu has \"%s\"; Escape shows them all", s->top->all,
+                 s->top->filter);
+    else if (!stats_folder_obstacle(s->top->watched))
+        snprintf(text, sizeof(text), "No process here: start one by unstall run --stats %.300s -- PROGRAM",
+                 s->top->watched);
+    put(TOP_FIRST_LINE, text);
+}
+
+static void draw_lines(struct screen *s, const struct top_layout *l) {
     char text[TOP_LINE];
     size_t room = top_rows_shown();
     if (s->selected < s->scrolled)
@@ -55,26 +66,21 @@ static void draw_lines(struct screen *s) {
     if (s->selected >= s->scrolled + room)
         s->scrolled = s->selected - room + 1;
     attrset(A_BOLD);
-    top_heading(s->top, (unsigned)COLS, text);
+    top_heading(l, text);
     put(TOP_FIRST_LINE - 1, text);
     attrset(A_NORMAL);
     for (size_t i = 0; i < room; i++) {
         size_t n = s->scrolled + i;
         text[0] = '\0';
         if (n < s->top->count) {
-            top_text(s->top, n, (unsigned)COLS, s->ascii, text);
+            top_text(s->top, n, l, text);
             attrset(line_attributes(s, n));
         }
         put(TOP_FIRST_LINE + (int)i, text);
         attrset(A_NORMAL);
     }
-    if (s->top->count)
-        return;
-    snprintf(text, sizeof(text), "No line of %zu has \"%s\"; Escape shows them all", s->top->all,
-             s->top->filter);
-    put(TOP_FIRST_LINE, s->top->all ? text
-                                    : "No process here: start one by unstall run --stats DIR -- "
-                                      "PROGRAM");
+    if (!s->top->count)
+        draw_none(s);
 }
 
 static void draw_help(void) {
@@ -165,9 +171,11 @@ static void draw_endpoint(const struct screen *s) {
 
 void top_draw(struct screen *s) {
     char text[TOP_LINE];
+    struct top_layout layout;
     erase();
     attrset(A_NORMAL);
-    top_summary(s->top, (unsigned)COLS, s->ascii, text);
+    top_lay_out(&layout, s->top, (unsigned)COLS, s->ascii);
+    top_summary(s->top, &layout, text);
     put(0, text);
     snprintf(text, sizeof(text), "by %s%s, every %.1f s%s%s%s   q quit  ? help  m mode",
              top_order_name(s->top->order), s->top->reversed ? ", reversed" : "", s->interval,
@@ -180,7 +188,7 @@ void top_draw(struct screen *s) {
     else if (s->view == VIEW_ENDPOINT)
         draw_endpoint(s);
     else
-        draw_lines(s);
+        draw_lines(s, &layout);
     if (s->message[0]) {
         attrset(A_BOLD);
         put(LINES - 1, s->message);

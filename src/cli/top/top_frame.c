@@ -9,7 +9,6 @@
 #include "counters.h"
 #include "errors.h"
 #include "format.h"
-#include "grid.h"
 #include "prose.h"
 #include "stats_names.h"
 
@@ -214,24 +213,17 @@ const char *top_order_name(enum top_order order) {
 
 /* ---- text ------------------------------------------------------------- */
 
-enum { PID, PROGRAM, ENDPOINT, MODE, RATE, MEDIAN, P99, STALLS, CURED, PAST, ALL };
-
-struct layout {
-    struct grid_column columns[ALL];
-    struct grid grid; /* of these columns */
-};
-
 /* Moves at most `most` columns from `extra` to a column. */
-static void widen(struct layout *l, unsigned which, unsigned most, unsigned *extra) {
+static void widen(struct top_layout *l, unsigned which, unsigned most, unsigned *extra) {
     unsigned taken = *extra < most ? *extra : most;
     *extra -= taken;
     l->columns[which].width += taken;
 }
 
 /* The width of the process ids and names that are shown. */
-static void fit(struct layout *l, const struct top *t) {
+static void fit(struct top_layout *l, const struct top *t) {
     enum { PROGRAM_USUAL = 11 };
-    unsigned *pid = &l->columns[PID].width, *program = &l->columns[PROGRAM].width;
+    unsigned *pid = &l->columns[TOP_PID].width, *program = &l->columns[TOP_PROGRAM].width;
     char word[ENDPOINT_ROOM];
     for (size_t i = 0; i < t->count; i++) {
         const struct stats_header *h = &t->lines[i].process->header;
@@ -245,26 +237,26 @@ static void fit(struct layout *l, const struct top *t) {
 
 /* Stalls and cures always stay.  A wide terminal has room for the last exchange times, for names of programs
  * and for any address.  What is left stays empty at the right: so the eye can follow a line. */
-static void lay_out(struct layout *l, const struct top *t, unsigned width) {
+void top_lay_out(struct top_layout *l, const struct top *t, unsigned width, bool ascii) {
     enum { ADDRESS = sizeof("at [2001:db8:1111:2222:3333:4444:5555:6666]:65535") };
-    *l = (struct layout){.columns = {
+    *l = (struct top_layout){.width = width, .ascii = ascii, .columns = {
         {"PID", 5, false, 0},    {"PROGRAM", 8, true, 0}, {"ENDPOINT", 18, true, 0},
         {"MODE", 9, true, 3},    {"EXCH/S", 6, false, 1}, {"MEDIAN", 8, false, 2},
         {"P99", 8, false, 4},    {"STALL/S", 8, false, 0}, {"CURED", 6, false, 0},
         {"EXCHANGE TIME", 16, true, 5},
     }};
     fit(l, t);
-    l->grid = grid_fit(l->columns, ALL, width);
+    l->grid = grid_fit(l->columns, TOP_COLUMNS, width);
     unsigned used = grid_width(&l->grid), extra = width > used ? width - used : 0;
-    if (l->grid.shown[PAST])
-        widen(l, PAST, PAST_LOOKS + 1 - l->columns[PAST].width, &extra);
-    widen(l, PROGRAM, 7, &extra);
-    widen(l, ENDPOINT, ADDRESS - l->columns[ENDPOINT].width, &extra);
-    widen(l, PROGRAM, 8, &extra);
+    if (l->grid.shown[TOP_PAST])
+        widen(l, TOP_PAST, PAST_LOOKS + 1 - l->columns[TOP_PAST].width, &extra);
+    widen(l, TOP_PROGRAM, 7, &extra);
+    widen(l, TOP_ENDPOINT, ADDRESS - l->columns[TOP_ENDPOINT].width, &extra);
+    widen(l, TOP_PROGRAM, 8, &extra);
 }
 
 /* Cuts a text to what its column shows. */
-static const char *cut(const struct layout *l, unsigned which, char *text) {
+static const char *cut(const struct top_layout *l, unsigned which, char *text) {
     size_t room = l->columns[which].width - 1;
     if (strlen(text) > room)
         text[room] = '\0';
@@ -328,48 +320,47 @@ static const char *last_columns(const char *text, size_t columns) {
     return text;
 }
 
-void top_heading(const struct top *t, unsigned width, char text[TOP_LINE]) {
+void top_heading(const struct top_layout *l, char text[TOP_LINE]) {
     FILE *out = open_line(text);
-    struct layout l;
-    lay_out(&l, t, width);
     if (out)
-        grid_heading(out, &l.grid);
-    close_line(out, text, width);
+        grid_heading(out, &l->grid);
+    close_line(out, text, l->width);
 }
 
-void top_text(const struct top *t, size_t n, unsigned width, bool ascii, char text[TOP_LINE]) {
+void top_text(const struct top *t, size_t n, const struct top_layout *l, char text[TOP_LINE]) {
     const struct top_line *line = &t->lines[n];
     const uint64_t *since = line->since.counter;
     char pid[16], program[ENDPOINT_ROOM], address[ENDPOINT_ROOM], endpoint[ENDPOINT_ROOM + 16], mode[32];
     char median[NAME_ROOM], p99[NAME_ROOM], past[PAST_TEXT], rates[3][NAME_ROOM];
     FILE *out = open_line(text);
-    struct layout l;
-    lay_out(&l, t, width);
     snprintf(pid, sizeof(pid), "%u", line->process->header.pid);
     base_text(line->process->header.program, program, sizeof(program));
     snprintf(endpoint, sizeof(endpoint), "%s%s", line->id.role == ROLE_LISTENER ? "at " : "",
              row_text(&line->id, address));
-    shorten(endpoint, l.columns[ENDPOINT].width - 1);
+    shorten(endpoint, l->columns[TOP_ENDPOINT].width - 1);
     snprintf(mode, sizeof(mode), line->id.arm == 0xff ? "%s" : "%s#%u", mode_name(line->mode), line->id.arm);
     bool unknown = line->mode == STATS_MODE_OFF && !proved_stalls(&line->since);
-    const char *const cells[ALL] = {
-        [PID] = pid,
-        [PROGRAM] = cut(&l, PROGRAM, program),
-        [ENDPOINT] = cut(&l, ENDPOINT, endpoint),
-        [MODE] = cut(&l, MODE, mode),
-        [RATE] = rate(t, since[COUNT_EXCHANGES], l.columns[RATE].width, rates[0]),
-        [MEDIAN] = time_cell(line, line->median, ascii, median),
-        [P99] = time_cell(line, line->p99, ascii, p99),
-        [STALLS] = unknown ? "?" : rate(t, proved_stalls(&line->since), l.columns[STALLS].width, rates[1]),
-        [CURED] = rate(t, since[COUNT_STALLS_CURED], l.columns[CURED].width, rates[2]),
-        [PAST] = last_columns(past_text(top_past(t, line), ascii, past), l.columns[PAST].width - 1),
+    const struct grid_column *columns = l->columns;
+    const char *const cells[TOP_COLUMNS] = {
+        [TOP_PID] = pid,
+        [TOP_PROGRAM] = cut(l, TOP_PROGRAM, program),
+        [TOP_ENDPOINT] = cut(l, TOP_ENDPOINT, endpoint),
+        [TOP_MODE] = cut(l, TOP_MODE, mode),
+        [TOP_RATE] = rate(t, since[COUNT_EXCHANGES], columns[TOP_RATE].width, rates[0]),
+        [TOP_MEDIAN] = time_cell(line, line->median, l->ascii, median),
+        [TOP_P99] = time_cell(line, line->p99, l->ascii, p99),
+        [TOP_STALLS] =
+            unknown ? "?" : rate(t, proved_stalls(&line->since), columns[TOP_STALLS].width, rates[1]),
+        [TOP_CURED] = rate(t, since[COUNT_STALLS_CURED], columns[TOP_CURED].width, rates[2]),
+        [TOP_PAST] =
+            last_columns(past_text(top_past(t, line), l->ascii, past), columns[TOP_PAST].width - 1),
     };
     if (out)
-        grid_line(out, &l.grid, cells);
-    close_line(out, text, width);
+        grid_line(out, &l->grid, cells);
+    close_line(out, text, l->width);
 }
 
-void top_summary(const struct top *t, unsigned width, bool ascii, char text[TOP_LINE]) {
+void top_summary(const struct top *t, const struct top_layout *l, char text[TOP_LINE]) {
     char lost[NAME_ROOM], each[2][NAME_ROOM];
     uint64_t exchanges = 0, stalls = 0, lost_time = 0;
     for (size_t i = 0; i < t->count; i++) {
@@ -380,7 +371,8 @@ void top_summary(const struct top *t, unsigned width, bool ascii, char text[TOP_
     }
     char running[64], cost[NAME_ROOM + 32];
     snprintf(running, sizeof(running), "%u running, %u ended; ", t->runs, t->ended);
-    snprintf(cost, sizeof(cost), ", %s lost in %.1f s", time_text(lost_time, ascii, lost), t->seconds);
+    snprintf(cost, sizeof(cost), ", %s lost in %.1f s", time_text(lost_time, l->ascii, lost),
+             t->seconds);
     rate(t, exchanges, 6, each[0]);
     rate(t, stalls, 6, each[1]);
     for (int part = 0; part < 2; part++) { /* the processes are left out where there is no room */
@@ -389,8 +381,8 @@ void top_summary(const struct top *t, unsigned width, bool ascii, char text[TOP_
                      cost);
         else
             snprintf(text, TOP_LINE, "%slooking ...", running);
-        if (columns_of(text) <= width)
+        if (columns_of(text) <= l->width)
             return;
     }
-    close_line(NULL, text, width);
+    close_line(NULL, text, l->width);
 }

@@ -6,6 +6,7 @@
 #ifndef UNSTALL_CLI_TOP_FRAME_H
 #define UNSTALL_CLI_TOP_FRAME_H
 
+#include "grid.h"
 #include "stats_files.h"
 #include "top_past.h"
 
@@ -57,10 +58,23 @@ void top_sort(struct top *t);
 
 void top_end(struct top *t);
 
-/* The summary, the heading and line n, each without newline and at most `width` columns wide. */
-void top_summary(const struct top *t, unsigned width, bool ascii, char text[TOP_LINE]);
-void top_heading(const struct top *t, unsigned width, char text[TOP_LINE]);
-void top_text(const struct top *t, size_t n, unsigned width, bool ascii, char text[TOP_LINE]);
+enum { TOP_PID, TOP_PROGRAM, TOP_ENDPOINT, TOP_MODE, TOP_RATE, TOP_MEDIAN, TOP_P99, TOP_STALLS, TOP_CURED,
+       TOP_PAST, TOP_COLUMNS };
+
+/* The columns of a frame, the same in each of its lines. */
+struct top_layout {
+    unsigned width;
+    bool ascii;
+    struct grid_column columns[TOP_COLUMNS];
+    struct grid grid; /* of these columns: do not copy it */
+};
+
+void top_lay_out(struct top_layout *l, const struct top *t, unsigned width, bool ascii);
+
+/* The summary, the heading and line n, each without newline and at most as wide as the layout. */
+void top_summary(const struct top *t, const struct top_layout *l, char text[TOP_LINE]);
+void top_heading(const struct top_layout *l, char text[TOP_LINE]);
+void top_text(const struct top *t, size_t n, const struct top_layout *l, char text[TOP_LINE]);
 
 const char *top_order_name(enum top_order order);
 

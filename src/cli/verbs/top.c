@@ -23,20 +23,20 @@ static void wait_for(double seconds) {
 /* One frame on stdout, for pipes. */
 static int once(struct top *t, double interval) {
     char text[TOP_LINE];
-    bool ascii = !speaks_utf8();
-    unsigned width = (unsigned)terminal_width(stdout);
+    struct top_layout layout;
     int failed = top_look(t);
     if (!failed) {
         wait_for(interval);
         failed = top_look(t);
     }
     if (!failed) {
-        top_summary(t, width, ascii, text);
+        top_lay_out(&layout, t, (unsigned)terminal_width(stdout), !speaks_utf8());
+        top_summary(t, &layout, text);
         puts(text);
-        top_heading(t, width, text);
+        top_heading(&layout, text);
         puts(text);
         for (size_t i = 0; i < t->count; i++) {
-            top_text(t, i, width, ascii, text);
+            top_text(t, i, &layout, text);
             puts(text);
         }
     }
@@ -46,12 +46,11 @@ static int once(struct top *t, double interval) {
 
 /* The folder if nothing is given, or NULL. */
 static const char *usual_folder(void) {
-    static const char usual[] = "/dev/shm/unstall";
     const char *set = getenv("UNSTALL_STATS");
     struct stat st;
     if (set && set[0])
         return set;
-    return stat(usual, &st) == 0 && S_ISDIR(st.st_mode) ? usual : NULL;
+    return stat(STATS_USUAL_FOLDER, &st) == 0 && S_ISDIR(st.st_mode) ? STATS_USUAL_FOLDER : NULL;
 }
 
 static int run(int argc, char **argv) {
@@ -90,7 +89,7 @@ const struct verb verb_top = {
             "\n"
             "PID is a process with statistics, DIR the folder that UNSTALL_STATS named, and\n"
             "SERVICE one that was enabled with --stats. Without one: $UNSTALL_STATS, or\n"
-            "/dev/shm/unstall, or else the whole host, as scan --watch. Keys: q quits, ?\n"
-            "tells the others; k sets mode off in the selected process (it lives on).\n",
+            "/dev/shm/unstall, or else the whole host, as scan --watch. Keys: q quits, m\n"
+            "chooses another mode for the selected process, ? tells the others.\n",
     .run = run,
 };
