@@ -9,7 +9,7 @@ import pytest
 from attachments import attached
 from talkers import NOBODY, PINS, alone, is_cured, nothing_pinned, stalls, talking
 
-from harness import COMMAND, second_thread, unstall
+from harness import COMMAND, bare_env, command_of_everybody, second_thread, unstall
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +98,25 @@ def test_where_none_can_be_mounted_it_says_why():
                          f"exec {COMMAND} attach --port 1")
     assert done.returncode == 125
     assert done.stderr == ("unstall attach: no BPF file system is at /sys/fs/bpf, and none can be mounted "
-                           "here (Read-only file system); mount it: mount -t bpf bpf /sys/fs/bpf\n")
+                           "here (Read-only file system); give a container that of its host: docker run "
+                           "-v /sys/fs/bpf:/sys/fs/bpf\n")
+
+
+@pytest.mark.parametrize("words, needs", [
+    (["attach", "--port", "1"], "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN"),
+    (["attach", "--detach", "--all"], "CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN"),
+    (["scan", "--source", "exact"], "CAP_BPF and CAP_PERFMON"),
+])
+def test_in_a_rootless_container_what_is_missing_is_said(words, needs):
+    """Root of a user namespace has CAP_SYS_ADMIN, within: it was told to mount a BPF file system, or that
+    the kernel refuses the programs for reasons which --verbose 2 shows."""
+    with command_of_everybody() as command:
+        done = subprocess.run(["unshare", "-Ur", command, *words], user=NOBODY, cwd="/", env=bare_env(),
+                              capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 125 and done.stderr.count("\n") == 1
+    assert (f"it needs {needs} of the host, and a user namespace, as that of a rootless container, gives "
+            "none of them") in done.stderr
+    assert "mount" not in done.stderr and "verbose" not in done.stderr
 
 
 def test_without_privilege_an_end_without_a_cure_says_so():

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """unstall attach with three capabilities and no other right."""
 
+import os
+import re
 import subprocess
 
 import pytest
@@ -55,6 +57,30 @@ def test_with_two_of_them_one_line_names_all_three(missing):
     assert not PINS.exists()
 
 
+LEFT_ALONE = ("connections that exist there are left alone; to reach them too, attach with CAP_SYS_ADMIN and "
+              "CAP_SYS_PTRACE, as root has them")
+
+
+def test_of_a_port_the_namespaces_that_may_not_be_entered_are_named():
+    """They were processes of "the target", without a name."""
+    listening = ("import socket; s = socket.create_server(('', 0)); "
+                 "print(s.getsockname()[1], flush=True); input()")
+    limited = with_capabilities(*THREE, user=0)
+    other = subprocess.Popen(["unshare", "-n", *limited, "/usr/bin/python3", "-S", "-c", listening],
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        port = other.stdout.readline().strip()
+        namespace = os.readlink(f"/proc/{other.pid}/ns/net")
+        with attached("--port", port, "--mode", "always", command=(*limited, COMMAND)) as a:
+            assert a.end() == 0
+    finally:
+        other.kill()
+        other.communicate()
+    assert re.match(r"unstall attach: \d+ network namespaces? could not be entered "
+                    rf"\(.*{re.escape(namespace)} of python3 \({other.pid}\)", a.said)
+    assert LEFT_ALONE in a.said
+
+
 def test_a_network_namespace_that_may_not_be_entered_is_told_and_the_connection_there_keeps_its_stall():
     shell = f"ip link set lo up && exec /usr/bin/python3 -S {ACTOR} stall 1.5 0 waits"
     actor = subprocess.Popen(["unshare", "-n", "sh", "-c", shell], stdin=subprocess.PIPE,
@@ -63,9 +89,8 @@ def test_a_network_namespace_that_may_not_be_entered_is_told_and_the_connection_
     try:
         assert actor.stdout.readline().startswith("port")
         with attached(actor.pid, "--mode", "always", command=three) as a:
-            assert a.said.startswith("unstall attach: of the target's processes, 1 may be in network "
-                                     "namespaces that could not be entered (CAP_SYS_ADMIN, CAP_SYS_PTRACE); "
-                                     "connections that exist there are left alone\n")
+            assert a.said.startswith("unstall attach: 1 process may be in network namespaces that "
+                                     f"are not known (python3 ({actor.pid})): {LEFT_ALONE}\n")
             actor.stdin.write("\n")
             actor.stdin.flush()
             assert int(actor.stdout.readline().split()[1]) < 100  # 35, with stalls

@@ -51,8 +51,8 @@ static const char *ensure_file_system(void) {
         return NULL;
     }
     snprintf(why, sizeof(why),
-             "no BPF file system is at " BPF_FS ", and none can be mounted here (%s); mount it: mount -t bpf "
-             "bpf " BPF_FS,
+             "no BPF file system is at " BPF_FS ", and none can be mounted here (%s); give a container that "
+             "of its host: docker run -v " BPF_FS ":" BPF_FS,
              strerror(errno));
     return why;
 }
@@ -60,7 +60,7 @@ static const char *ensure_file_system(void) {
 const char *attach_obstacle(void) {
     if (!has_capability(CAP_SYS_ADMIN) &&
         !(has_capability(CAP_BPF) && has_capability(CAP_PERFMON) && has_capability(CAP_NET_ADMIN)))
-        return "it needs CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, for instance as root";
+        return capability_lack("CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN");
     if (kernel_version() < KERNEL_LEAST)
         return "the kernel is older than Linux 6.1, and its programs cannot set TCP_NODELAY";
     if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
@@ -156,23 +156,23 @@ int attach_begin(const struct attach_target *t, const struct attach_options *o,
     }
     struct attach_bpf *b = NULL;
     char ignored[ATTACH_ERROR];
+    struct prose missed = {.used = 0};
     bool made = false; /* else a folder of this name is another command's */
     error[0] = '\0';
     int failed = programs_load(&b, &c);
     if (!failed)
         failed = reserve(b, t, &c, &made, error);
     if (!failed)
-        failed = programs_begin(b, t, c.experiment.arms != 0);
+        failed = programs_begin(b, t, c.experiment.arms != 0, &missed);
     programs_free(b);
     if (failed < 0 && made)
         attach_end(t->name, ignored);
     if (failed < 0)
         return error[0] ? failed : explain(failed, t, verbose, error);
-    if (failed > 0)
+    if (missed.used)
         snprintf(error, ATTACH_ERROR,
-                 "of the target's processes, %d may be in network namespaces that could not be entered "
-                 "(CAP_SYS_ADMIN, CAP_SYS_PTRACE); "
-                 "connections that exist there are left alone",
-                 failed);
+                 "%s: connections that exist there are left alone; to reach them too, attach with "
+                 "CAP_SYS_ADMIN and CAP_SYS_PTRACE, as root has them",
+                 missed.text);
     return 0;
 }

@@ -129,6 +129,7 @@ static int ensure_restore(const struct attach_state *s, char error[ATTACH_ERROR]
  * answer getsockopt(2) go last. Each step may be repeated: the end after a SIGKILL in the middle goes on. */
 int attach_end(const char *name, char error[ATTACH_ERROR]) {
     char path[PIN_PATH], ignored[ATTACH_ERROR];
+    struct prose missed = {.used = 0};
     struct attach_state s;
     int refused = pins_check(error);
     if (refused)
@@ -142,14 +143,14 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
     const struct attach_scope scope = {s.config.pid, s.config.path};
     take_away(name, PIN_CREATE, true);
     take_away_experiment(name);
-    attach_walk(open_restore, name, &scope);
+    attach_walk(open_restore, name, &scope, &missed);
     take_away(name, PIN_EVENTS, true);
-    int missed = attach_walk(open_restore, name, &scope);
-    if (missed < 0 && missed != -ENOENT) { /* -ENOENT: it came to its end before anything was set */
+    int walked = attach_walk(open_restore, name, &scope, &missed);
+    if (walked < 0 && walked != -ENOENT) { /* -ENOENT: it came to its end before anything was set */
         snprintf(error, ATTACH_ERROR,
                  "the sockets could not be put back (%s); their record is kept: try again",
-                 strerror(-missed));
-        return missed;
+                 strerror(-walked));
+        return walked;
     }
     take_away(name, PIN_SET, true);
     take_away(name, PIN_GET, true);
@@ -161,11 +162,10 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
     pins_unlock(pins_lock(ignored)); /* removes the folder above if it was the last one */
     if (failed)
         snprintf(error, ATTACH_ERROR, "%s: %s", path, strerror(-failed));
-    else if (missed > 0)
+    else if (missed.used)
         snprintf(error, ATTACH_ERROR,
-                 "of the target's processes, %d may be in network namespaces that could not be entered "
-                 "(CAP_SYS_ADMIN, CAP_SYS_PTRACE); "
-                 "connections there keep TCP_NODELAY",
-                 missed);
+                 "%s: connections there keep TCP_NODELAY until they end (CAP_SYS_ADMIN and CAP_SYS_PTRACE "
+                 "reach them)",
+                 missed.text);
     return failed;
 }

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "pins.h"
-#include "walk.h"
 
 /* bpftool generates this header; it does not pass our warnings. */
 #pragma GCC diagnostic push
@@ -137,14 +136,14 @@ static int open_take(const void *link) {
     return fd < 0 ? -errno : fd;
 }
 
-static int take_sockets(struct attach_bpf *b, const struct attach_target *t) {
+static int take_sockets(struct attach_bpf *b, const struct attach_target *t, struct prose *missed) {
     const struct attach_scope scope = {t->pid, t->path};
     struct bpf_link *link = bpf_program__attach_iter(b->progs.take, NULL);
     if (!link)
         return -errno;
-    int missed = attach_walk(open_take, link, &scope);
+    int failed = attach_walk(open_take, link, &scope, missed);
     bpf_link__destroy(link);
-    return missed;
+    return failed;
 }
 
 /* ---- the whole ----------------------------------------------------------------------------- */
@@ -153,7 +152,8 @@ int programs_pin_config(const struct attach_bpf *b, const char *name) {
     return pin_map(b->maps.config, name, PIN_CONFIG);
 }
 
-int programs_begin(struct attach_bpf *b, const struct attach_target *t, bool experiment) {
+int programs_begin(struct attach_bpf *b, const struct attach_target *t, bool experiment,
+                   struct prose *missed) {
     int cgroup = open(t->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (cgroup < 0)
         return -errno;
@@ -161,7 +161,7 @@ int programs_begin(struct attach_bpf *b, const struct attach_target *t, bool exp
     close(cgroup);
     if (!failed && t->pid)
         failed = mark_sockets(b, t->pid);
-    return failed ? failed : take_sockets(b, t);
+    return failed ? failed : take_sockets(b, t, missed);
 }
 
 void programs_free(struct attach_bpf *b) {

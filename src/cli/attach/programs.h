@@ -8,6 +8,7 @@
 #define UNSTALL_ATTACH_PROGRAMS_H
 
 #include "target.h"
+#include "walk.h"
 
 struct attach_bpf; /* of the skeleton */
 
@@ -20,9 +21,9 @@ void programs_free(struct attach_bpf *b);
 
 int programs_pin_config(const struct attach_bpf *b, const char *name);
 
-/* Pins all the rest, and takes in the sockets that exist.  Above 0: so many processes of the target are in a
- * network namespace that could not be entered. */
-int programs_begin(struct attach_bpf *b, const struct attach_target *t, bool experiment);
+/* Pins all the rest, and takes in the sockets that exist.  `missed`: as of attach_walk(). */
+int programs_begin(struct attach_bpf *b, const struct attach_target *t, bool experiment,
+                   struct prose *missed);
 
 /* Loads the walk `restore` anew over the record of the sockets, where its pin was removed. */
 int programs_pin_restore_again(const char *name);

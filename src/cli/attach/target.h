@@ -11,7 +11,7 @@
 
 #include "bpf/shared.h"
 
-enum { ATTACH_NAME = 64, ATTACH_ERROR = ATTACH_CGROUP + 512 };
+enum { ATTACH_NAME = 64, ATTACH_ERROR = 2560 };
 
 /* The target as the user named it: one of the first four members, or `all`, or a port alone. */
 struct attach_wish {

@@ -68,7 +68,7 @@ static bool kernel_has(const char *tracepoint) {
 /* The reason why the program cannot be loaded here, or NULL. */
 static const char *obstacle(void) {
     if (!may_load())
-        return "it needs CAP_BPF and CAP_PERFMON, for instance as root";
+        return capability_lack("CAP_BPF and CAP_PERFMON");
     if (access("/sys/kernel/btf/vmlinux", R_OK) != 0)
         return "the kernel does not describe its types (/sys/kernel/btf/vmlinux, "
                "CONFIG_DEBUG_INFO_BTF)";
