@@ -79,10 +79,10 @@ def table(name, head, rows, kind="numbers"):
         "</tbody>", "</table>", "</div>"])
 
 
-def heaviest(name, head, rows, form):
+def heaviest(name, head, rows):
     """A sorted table of the first rows, and a sentence where there are more."""
     rows = list(rows)
-    more = f"These are the heaviest {ROWS_SHOWN}; {form} --json lists all." if len(rows) > ROWS_SHOWN else ""
+    more = f"These are the heaviest {ROWS_SHOWN}; --json lists all." if len(rows) > ROWS_SHOWN else ""
     return table(name, head, rows[:ROWS_SHOWN], "sorted") + paragraph(more)
 
 

@@ -46,8 +46,7 @@ def _section(told):
         parts += _worst(told)
     if told["writers"]:
         parts += [document.heading("All that write in pieces"),
-                  document.heaviest("All that write in pieces", HEAD, map(_row, told["writers"]),
-                                    "unstall explain")]
+                  document.heaviest("All that write in pieces", HEAD, map(_row, told["writers"]))]
     return [*parts, *map(document.paragraph, told["notes"]), document.paragraph(told["error"])]
 
 

@@ -71,9 +71,8 @@ def page(data):
         parts += [document.heading("How long an exchange takes"),
                   chart.distribution(data["distribution"]["bins"], data["distribution"]["caption"])]
     parts += [document.heading("Endpoints"),
-              document.heaviest("Endpoints", ENDPOINTS, (_endpoint(row, modes) for row in rows),
-                                "unstall report"),
+              document.heaviest("Endpoints", ENDPOINTS, (_endpoint(row, modes) for row in rows)),
               document.heading("Processes"),
-              document.heaviest("Processes", PROCESSES, map(_process, processes), "unstall report"),
+              document.heaviest("Processes", PROCESSES, map(_process, processes)),
               *map(document.paragraph, data["gaps"])]
     return document.report(data["subject"], parts, data, data)

@@ -36,7 +36,7 @@ def _row(row, exact):
 
 def _table(name, data, key):
     exact = data["source"] == "exact"
-    return document.heaviest(name, HEAD, (_row(row, exact) for row in data[key]), "unstall scan")
+    return document.heaviest(name, HEAD, (_row(row, exact) for row in data[key]))
 
 
 def page(data):

@@ -47,7 +47,7 @@ def test_all_connections_are_cured_and_detach_all_puts_them_back():
         done = run("attach", "--all", "--mode", "always", "--detach")
         assert done.returncode == 0
         assert done.stderr.endswith("unstall attach: this host: TCP_NODELAY on every connection that lacks "
-                                    "it; `unstall detach` puts all back\n")
+                                    "it; `unstall detach all` puts all back\n")
         assert is_cured(one) and is_cured(two) and stalls(outside)
         two.say("new")
         assert is_cured(two)

@@ -157,7 +157,7 @@ def test_detached_it_stays_and_is_listed_until_detach():
     with talking() as talker:
         done = unstall("attach", "--detach", talker.pid)
         assert (PINS.stat().st_mode & 0o777, PINS.stat().st_uid) == (0o700, 0)
-        assert done.returncode == 0 and "`unstall detach` puts all back" in done.stderr
+        assert done.returncode == 0 and f"`unstall detach pid-{talker.pid}` puts all back" in done.stderr
         assert is_cured(talker)
         told = unstall("attach", "--list").stdout
         pattern = r"pid-{0}\s+process {0}, mode \w+, since \S+, 1 cured; detached\n"

@@ -96,13 +96,6 @@ def test_one_bad_file_does_not_spoil_a_folder(tmp_path):
     assert '"pid": 4711' in done.stdout
 
 
-def test_an_empty_folder_says_how_to_get_segments(tmp_path):
-    done = unstall("report", tmp_path)
-    assert done.returncode == 125
-    assert done.stderr == (f"unstall report: {tmp_path}: no statistics files; start a program with "
-                           f"unstall run --stats {tmp_path} -- PROGRAM\n")
-
-
 @pytest.mark.parametrize("table", [
     "row 1 200 99 77 99 127.0.0.1 8080",
     "connection 1 99 255 1 5 0 127.0.0.1 80 127.0.0.1 1 1 1",

@@ -287,8 +287,8 @@ def test_no_stall_is_claimed_where_there_is_none(tmp_path, table):
     (CURED, "To measure what that is worth: unstall ab -- python3 ..."),
     (OFF, "Next: unstall observe -- python3 ..."),
     (BEHIND, "Next: unstall run --mode auto -- python3 ..."),
-    (BEHIND_CURED, "To measure what that is worth: unstall ab -- python3 ..."),
-    (BEHIND_ONCE, "Next: unstall ab -- python3 ..."),
+    (BEHIND_CURED, "To measure what that is worth: unstall ab --live -- python3 ..."),
+    (BEHIND_ONCE, "Next: unstall ab --live -- python3 ..."),
 ], ids=["stalls", "peer", "cured", "off", "behind", "behind-cured", "behind-once"])
 def test_it_ends_with_what_to_type_next(tmp_path, table, line):
     env = bare_env(LC_ALL="C", PATH="/usr/bin:/bin")
@@ -403,7 +403,8 @@ LOST = ("python3 (pid 4711) lost 44.9 ms in 19 of 19 exchanges at 127.0.0.1:8080
 
 @pytest.mark.parametrize("table, found, said, last", [
     (OBSERVED + "header mode 5\n", "stalls", LOST.format("auto"), None),
-    (OBSERVED + THEN_CURED, "cured", LOST.format("auto"), "To measure what that is worth: unstall ab --"),
+    (OBSERVED + THEN_CURED, "cured", LOST.format("auto"),
+     "To measure what that is worth: unstall ab --live --"),
     (OBSERVED + THEN_CURED + THEN_OFF, "stalls", LOST.format("off"), "Next: unstall run --mode auto --"),
 ], ids=["no traffic since", "cured", "off"])
 def test_after_a_change_of_mode_the_past_is_past(tmp_path, table, found, said, last):
@@ -415,7 +416,6 @@ def test_after_a_change_of_mode_the_past_is_past(tmp_path, table, found, said, l
     assert last in text if last else "Next:" not in text and "To measure" not in text
 
 
-def test_each_row_tells_its_mode_where_they_differ(tmp_path):
 # Another program, which has lost less and stalls still.
 STILL = """
 header pid 5000
@@ -453,6 +453,7 @@ def test_what_some_processes_cure_and_others_do_not_is_not_past(tmp_path):
     assert done.returncode == 1 and "Next: unstall run --mode auto --" in text
 
 
+def test_each_row_tells_its_mode_where_they_differ(tmp_path):
     """Rows could not be told apart; and in mode off, where stalls are not looked for, there were "0"."""
     text = told(make_stats_file(tmp_path / "x.unstall", OBSERVED + THEN_CURED + THEN_OFF))
     rows = " ".join(text.split())

@@ -237,9 +237,10 @@ for _ in range(5):
     text = told(folder)
     assert re.search(r"are written by what python3[.0-9]* interprets", text)
     assert "look there for two writes in a row, and join them" in text
-    advice = "py-spy (pip install py-spy) names functions and lines of Python: unstall observe --who."
+    advice = ("py-spy (pip install py-spy) names functions and lines of Python: "
+              "unstall observe --who -- python3")
     page = unstall("report", "--html", "-", folder, check=True).stdout
-    assert advice in text and f"<p>{advice}</p>" in page  # once the page had none
+    assert advice in text and f"<p>{advice}" in page  # once the page had none
 
 
 def test_code_in_no_module_is_said_to_be_a_jits(tmp_path):

@@ -58,7 +58,7 @@ def stats_files_of(pid):
             if member == pid:
                 raise
     if not found:
-        raise BadFile(f"{pid}: has no statistics file; start it with unstall run --stats DIR")
+        raise BadFile(f"{pid}: has no statistics file; start it with unstall run --stats DIR -- PROGRAM")
     return found
 
 

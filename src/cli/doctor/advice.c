@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include <limits.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "affected.h"
 #include "diagnosis.h"
@@ -91,6 +93,13 @@ static const char *unit_of(const struct diagnosis *d) {
     return d->live && d->process.unit[0] && !d->process.other_files ? d->process.unit : NULL;
 }
 
+/* systemd forgets such a unit when it ends, so `unstall enable` refuses it. */
+static bool is_transient(const char *unit) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "/run/systemd/transient/%s", unit);
+    return access(path, F_OK) == 0;
+}
+
 /* What is started again, as a shell takes it, with a space before. */
 static const char *command_of(const struct diagnosis *d, struct prose *p) {
     p->used = 0;
@@ -170,14 +179,15 @@ static void advise_process(struct diagnosis *d) {
     const struct process_facts *p = &d->process;
     const char *library = d->library ? d->library : "libunstall.so";
     struct prose command;
-    if (unit_of(d))
+    bool kept = unit_of(d) && !is_transient(p->unit);
+    if (kept)
         ADVISE("cure: unstall enable --restart %s", p->unit);
     advise_attach(d);
     if (p->other_files)
         ADVISE("it runs in a container: mount the library there and set the variable, as in docker "
                "run -v %s:%s:ro -e LD_PRELOAD=%s",
                library, library, library);
-    else if (!unit_of(d))
+    else if (!kept)
         ADVISE("cure it from its next start on: unstall run --%s", command_of(d, &command));
     advise_measuring(d);
     if (!d->library)

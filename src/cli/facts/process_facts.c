@@ -196,6 +196,24 @@ int process_facts(pid_t pid, struct process_facts *f) {
     return 0;
 }
 
+/* A word of a command line as it works in our working directory: the process may have another one, in which a
+ * file has the path that the word says. */
+static void add_word(struct prose *p, pid_t pid, const char *word, bool is_program) {
+    char file[PATH_MAX + NAME], folder[PATH_MAX];
+    struct stat st;
+    bool has_folder = strchr(word, '/') != NULL;
+    snprintf(file, sizeof(file), "/proc/%d/cwd", (int)pid);
+    bool is_relative = word[0] != '/' && (has_folder || !is_program);
+    ssize_t n = is_relative ? readlink(file, folder, sizeof(folder) - 1) : 0;
+    if (n > 0 && (size_t)n + strlen(word) + 1 < sizeof(folder) && differ(file, ".")) {
+        snprintf(folder + n, sizeof(folder) - (size_t)n, "/%s", strncmp(word, "./", 2) ? word : word + 2);
+        snprintf(file, sizeof(file), "/proc/%d/cwd/%s", (int)pid, word);
+        if (stat(file, &st) == 0 && (has_folder || S_ISREG(st.st_mode)))
+            word = folder;
+    }
+    prose_add_word(p, word);
+}
+
 bool process_command(struct prose *p, pid_t pid) {
     char words[PROSE_ROOM / 2];
     size_t before = p->used;
@@ -206,7 +224,7 @@ bool process_command(struct prose *p, pid_t pid) {
     words[n] = '\0';
     bool whole = n > 0 && n < sizeof(words) - 1 && !strchr(words, ' ');
     for (size_t at = 0; whole && at < n; at += strlen(words + at) + 1)
-        prose_add_word(p, words + at);
+        add_word(p, pid, words + at, at == 0);
     if (p->used + 1 < sizeof(p->text))
         return whole;
     p->text[p->used = before] = '\0';

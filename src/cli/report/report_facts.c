@@ -144,9 +144,16 @@ uint64_t process_lost_ns(const struct reader_file *f) {
 void report_who(struct prose *p, const struct report *r, bool unnamed) {
     if (r->who)
         who_prose(p, r->who);
-    for (size_t i = 0; unnamed && !r->who && i < r->files->count; i++)
-        if (who_advice(p, r->files->list[i]->header.program))
+    for (size_t i = 0; unnamed && !r->who && i < r->files->count; i++) {
+        const struct reader_file *f = r->files->list[i];
+        struct prose target = {.used = 0};
+        if (f->life == LIFE_RUNS)
+            prose_add(&target, " %u", f->header.pid);
+        else
+            report_program(&target, r, f);
+        if (who_advice(p, f->header.program, target.text))
             return;
+    }
 }
 
 unsigned report_losses(const struct stats_files *s, struct prose p[REPORT_LOSSES]) {

@@ -39,6 +39,9 @@ const struct reader_row **report_rows(const struct report *r, size_t *count);
 /* The time lost in all rows of a process. */
 uint64_t process_lost_ns(const struct reader_file *f);
 
+/* " -- PROGRAM ARGUMENT...", as this process was started. */
+void report_program(struct prose *p, const struct report *r, const struct reader_file *process);
+
 /* The command to type next, with the program; false if there is none. */
 bool report_next(struct prose *p, const struct report *r, const struct report_verdict *v);
 

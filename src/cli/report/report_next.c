@@ -38,9 +38,8 @@ static const struct reader_file *heaviest_process(const struct stats_files *s, c
     return best;
 }
 
-static void add_program(struct prose *p, const struct report *r, const struct reader_row *at) {
+void report_program(struct prose *p, const struct report *r, const struct reader_file *process) {
     char name[64];
-    const struct reader_file *process = heaviest_process(r->files, at);
     prose_add(p, " --");
     if (r->argv) {
         for (size_t i = 0; r->argv[i]; i++)
@@ -67,7 +66,20 @@ bool report_next(struct prose *p, const struct report *r, const struct report_ve
     if (!options[v->found] || (v->found == FOUND_STALLS && v->past))
         return false;
     bool cures = v->found == FOUND_STALLS && stats_mode_cures(v->row->id.mode);
-    prose_add(p, "%s", options[cures ? FOUND_CURED : v->found]);
-    add_program(p, r, v->row);
+    const char *command = options[cures ? FOUND_CURED : v->found];
+    const struct reader_file *process = heaviest_process(r->files, v->row);
+    const bool runs = process->life == LIFE_RUNS;
+    /* a server does not end by itself, as each run of an experiment must */
+    const bool live = (cures || v->found == FOUND_CURED || v->found == FOUND_SUSPECTED) &&
+                      v->row->id.role == ROLE_LISTENER;
+    if (runs && v->found == FOUND_NOT_LOOKED) {
+        prose_add(p, process->control.killed ? "unstall set --unkill %u" : "unstall set %u observe",
+                  process->header.pid);
+    } else if (runs && live) {
+        prose_add(p, "unstall ab --live %u", process->header.pid);
+    } else {
+        prose_add(p, "%s%s", command, live ? " --live" : "");
+        report_program(p, r, process);
+    }
     return true;
 }

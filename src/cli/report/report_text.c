@@ -117,7 +117,7 @@ static void print_table(FILE *out, const struct report *r, bool ascii) {
     for (size_t i = 0; i < count && i < ROWS_SHOWN; i++)
         print_row(out, &g, rows[i], modes, ascii);
     if (count > ROWS_SHOWN)
-        fprintf(out, "... and %zu more; unstall report --json lists all\n", count - ROWS_SHOWN);
+        fprintf(out, "... and %zu more (--json lists all)\n", count - ROWS_SHOWN);
     if (bounds)
         fprintf(out, "%s an upper bound: for %s stalls only the next request was seen\n",
                 ascii ? "<=" : "≤", count_text(bounds, text));
@@ -148,7 +148,9 @@ static void print_next(FILE *out, const struct report *r, const struct report_ve
     fprintf(out, "\n%s%s:%s %s\n", colour(out, BOLD), why, colour(out, PLAIN), p.text);
     if (v->found == FOUND_STALLS && !stats_mode_cures(first->header.mode) && r->files->count == 1 &&
         first->life == LIFE_RUNS)
-        fprintf(out, "  or, as it runs: unstall set %u auto\n", first->header.pid);
+        fprintf(out, first->control.killed ? "  or, as it runs: unstall set --unkill %u\n"
+                                           : "  or, as it runs: unstall set %u auto\n",
+                first->header.pid);
 }
 
 /* ---- all ------------------------------------------------------------- */

@@ -22,9 +22,10 @@ struct scan_report {
     const struct verdict *verdict;
 };
 
-/* The process to look at next: that of the heaviest row.  To root only processes outside of its container
- * have no name, and those that have ended: then of the heaviest row that has one.  0: none has. */
-pid_t scan_next(const struct scan_table *t);
+/* Appends the next command to type, on the process of the heaviest row.  To root only processes outside of
+ * its container have no name, and those that have ended: then of the heaviest row that has one.  False: none
+ * has. */
+bool scan_next(struct prose *p, const struct scan_table *t);
 
 void scan_report_text(FILE *out, const struct scan_report *report);
 void scan_report_json(FILE *out, const struct scan_report *report);

@@ -94,13 +94,10 @@ static void verdict(struct json *j, const struct scan_report *report) {
 /* How the scan was made, in words, and the next command to type. */
 static void words(struct json *j, const struct scan_report *report) {
     const struct scan_table *t = report->table;
-    struct prose p = {.used = 0};
-    char text[NAME_ROOM];
-    pid_t pid = t->count > t->one_way ? scan_next(t) : 0;
+    struct prose p = {.used = 0}, next = {.used = 0};
     scan_report_head(&p, report, false);
     json_string(j, "how", p.text);
-    snprintf(text, sizeof(text), "unstall doctor %d", (int)pid);
-    json_string(j, "next", pid ? text : NULL);
+    json_string(j, "next", t->count > t->one_way && scan_next(&next, t) ? next.text : NULL);
 }
 
 void scan_report_json(FILE *out, const struct scan_report *report) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -175,19 +176,36 @@ static void table(FILE *out, const struct scan_report *report, bool one_way, boo
         fprintf(out, "... and %zu more (--json lists all)\n", more);
 }
 
-pid_t scan_next(const struct scan_table *t) {
-    for (size_t i = 0; i < t->count; i++)
-        if (t->rows[i].process.pid || geteuid() != 0)
-            return t->rows[i].process.pid;
-    return 0;
+/* The name of a program is gone with it, also where nobody has asked yet how it ended. */
+static bool has_ended(pid_t pid) {
+    char path[64], byte;
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    return readlink(path, &byte, 1) < 0 && errno == ENOENT;
 }
 
-/* The next command to type. */
+bool scan_next(struct prose *p, const struct scan_table *t) {
+    for (size_t i = 0; i < t->count; i++) {
+        const struct scan_process *s = &t->rows[i].process;
+        if (!s->pid && geteuid() != 0)
+            return false;
+        if (!s->pid)
+            continue;
+        if (has_ended(s->pid)) {
+            prose_add(p, "unstall observe --");
+            prose_add_word(p, s->program[0] ? s->program : "PROGRAM");
+            prose_add(p, " ...");
+        } else {
+            prose_add(p, "unstall doctor %d", (int)s->pid);
+        }
+        return true;
+    }
+    return false;
+}
+
 static void next(FILE *out, const struct scan_table *t) {
-    struct prose p = {.used = 0};
-    pid_t pid = scan_next(t);
-    if (pid)
-        prose_add(&p, "Next: unstall doctor %d", (int)pid);
+    struct prose p = {.used = 0}, command = {.used = 0};
+    if (scan_next(&command, t))
+        prose_add(&p, "Next: %s", command.text);
     else if (geteuid() != 0)
         prose_add(&p, "Next: the same as root, which may see the processes of all users");
     else

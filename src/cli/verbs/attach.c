@@ -198,10 +198,11 @@ static int attach(const struct request *r) {
         remark("%s", error);
     remark_on_mptcp(target, "--port, --unit or --cgroup");
     attach_look(target->name, &s);
-    remark("%s: TCP_NODELAY %s%s; %s", target->text,
-           when[s.config.mode],
-           s.config.quickack ? ", acknowledgements after two ticks" : "",
-           r->options.detached ? "`unstall detach` puts all back" : "Ctrl-C puts all back");
+    char undo[ATTACH_NAME + 32] = "Ctrl-C";
+    if (r->options.detached)
+        snprintf(undo, sizeof(undo), "`unstall detach %s`", target->name);
+    remark("%s: TCP_NODELAY %s%s; %s puts all back", target->text, when[s.config.mode],
+           s.config.quickack ? ", acknowledgements after two ticks" : "", undo);
     return r->options.detached ? 0 : keep(target, NULL);
 }
 

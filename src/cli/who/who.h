@@ -52,9 +52,9 @@ void who_free(struct who *w);
 /* "As py-spy tells, the first piece (200 bytes) is written by send (server.py:3); …", or the note. */
 void who_prose(struct prose *p, const struct who *w);
 
-/* For a program whose script is not named: a sentence with the tool that would name it.  False: none is
- * known. */
-bool who_advice(struct prose *p, const char *program);
+/* For a program whose script is not named: a sentence with the tool that would name it, and the command that
+ * asks the tool; `target` is how that names the program, " 4711" or " -- ./app".  False: none is known. */
+bool who_advice(struct prose *p, const char *program, const char *target);
 
 /* The member "runtime" of the report: null without --who. */
 void who_json(struct json *j, const struct who *w);

@@ -129,9 +129,11 @@ const struct who_tool *who_tool_of(pid_t pid) {
     return who_tool_for(base_of(program));
 }
 
-bool who_advice(struct prose *p, const char *program) {
+bool who_advice(struct prose *p, const char *program, const char *target) {
     const struct who_tool *t = who_tool_for(base_of(program));
-    if (t)
-        prose_add(p, "%s%s.", t->advice, t->name ? ": unstall observe --who" : "");
+    if (t && t->name)
+        prose_add(p, "%s: unstall observe --who%s", t->advice, target);
+    else if (t)
+        prose_add(p, "%s.", t->advice);
     return t != NULL;
 }

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""What the command advises works as it is typed: the advices are taken from its output, and run."""
+
+import contextlib
+import os
+import re
+import shlex
+import socket
+import subprocess
+import threading
+
+import pytest
+
+from harness import COMMAND, SOURCE_ROOT, AnsweringPeer, bare_env, preload_env, run, skip, unstall
+from stats_files import PROGRAMS, stats_folder
+
+REFUSED = 125  # the command line is wrong, or cannot work
+CLIENT = """
+import socket, sys, time
+s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+for _ in range(int(sys.argv[2])):
+    s.send(b"a" * 200)
+    s.send(b"b" * 100)
+    n = 0
+    while n < 200:
+        n += len(s.recv(200))
+print("done", flush=True)
+time.sleep(float(sys.argv[3]))
+"""
+
+
+def advised(text):
+    """The words of the commands behind "Next:", "or, as it runs:", "start a program with" and the like."""
+    found = re.findall(r"(?:: |; |with |by |`)(unstall .*?)(?:`|$|; |\)|\.$|, or)", text, re.MULTILINE)
+    return [shlex.split(command) for command in found]
+
+
+def typed(words, *more, **how):
+    """The outcome of an advised command, with the command that was built in the place of `unstall`."""
+    words = [COMMAND if word == "unstall" else word for word in words]
+    return run([*words, *more], bare_env(), check=False, timeout=60, **how)
+
+
+def works(words, *more, **how):
+    done = typed(words, *more, **how)
+    assert done.returncode < REFUSED, f"{words}: {done.returncode}\n{done.stderr}"
+    return done
+
+
+# ---- folders for statistics ------------------------------------------------
+
+def test_an_empty_folder_for_statistics_is_named_in_a_command_that_works():
+    with stats_folder() as above:
+        folder = above / "with a space"
+        folder.mkdir(mode=0o700)
+        done = unstall("report", folder)
+        assert done.returncode == REFUSED
+        (command,) = advised(done.stderr)
+        assert command[:4] == ["unstall", "run", "--stats", str(folder)] and command[-1] == "PROGRAM"
+        works(command[:-1], "true")
+
+
+# What is at /dev/shm/unstall, and the way to a folder.
+USUAL = {
+    "true": "make one by mkdir -m 700 /dev/shm/unstall",
+    "mkdir -m 700 /dev/shm/unstall": "take /dev/shm/unstall",
+    "mkdir -m 777 /dev/shm/unstall": "make one by mktemp -d -p /dev/shm",
+    "mkdir -m 700 /dev/shm/unstall && chown 65534 /dev/shm/unstall": "make one by mktemp -d -p /dev/shm",
+}
+
+
+@pytest.mark.parametrize("there", USUAL)
+def test_of_a_folder_that_can_have_none_another_is_advised_that_can(there, tmp_path):
+    """`report FOLDER` advised `run --stats FOLDER`, which run refuses; and both to make a folder that is
+    there already."""
+    if os.geteuid() != 0:
+        skip("only root may have another /dev/shm")
+    made = USUAL[there].partition(" by ")[2]
+    script = (f"mount -t tmpfs none /dev/shm && {there}\n{COMMAND} report {tmp_path}\n"
+              f"{COMMAND} run --stats {tmp_path} true\nfolder=$({made or 'true'})\n"
+              f"{COMMAND} run --stats ${{folder:-/dev/shm/unstall}} echo works")
+    done = run(["unshare", "-m", "sh", "-c", script], bare_env(), check=False, timeout=60)
+    first, second = done.stderr.splitlines()
+    why = "is not on tmpfs, and writing pages back to a disk could block the program"
+    assert first == (f"unstall report: {tmp_path}: no statistics files, and it can have none: it {why}; "
+                     f"{USUAL[there]}")
+    assert second == f"unstall run: --stats {tmp_path}: {why}; {USUAL[there]}"
+    assert done.stdout == "works\n"
+
+
+# ---- reports ----------------------------------------------------------------
+
+@contextlib.contextmanager
+def client(folder, peer, where, mode="observe"):
+    """A script that was started by its relative path, has stalled, and runs on."""
+    (where / "client.py").write_text(CLIENT, encoding="utf-8")
+    words = ["/usr/bin/python3", "client.py", str(peer.target[1]), "8", "60"]
+    with subprocess.Popen(words, cwd=where, env=preload_env(mode, UNSTALL_STATS=folder), text=True,
+                          stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.readline() == "done\n"
+            yield process
+        finally:
+            process.kill()
+
+
+def test_each_advice_of_a_report_works(tmp_path):
+    """The program was started elsewhere, by a path that leads nowhere from here; and --who lacked the
+    process."""
+    with AnsweringPeer() as peer, stats_folder() as folder, client(folder, peer, tmp_path) as process:
+        text = unstall("report", process.pid, check=True, env=bare_env(COLUMNS="1000")).stdout
+        commands = advised(" ".join(text.split()).replace(" or, as it runs:", "\n or, as it runs:")
+                           .replace("Next:", "\nNext:"))
+        assert [words[1] for words in commands] == ["observe", "run", "set"]
+        who, again, switch = commands
+        assert who[2:] == ["--who", str(process.pid)] and str(tmp_path / "client.py") in again
+        works(who, "--time", "0.2")
+        works(switch, "--wait", "0")
+    with AnsweringPeer() as peer:
+        again[-3:] = [str(peer.target[1]), "2", "0"]
+        assert works(again, cwd="/").stdout == "done\n"
+
+
+def test_the_advice_of_a_report_in_mode_off_works(tmp_path):
+    """It was to start another one under observe."""
+    with AnsweringPeer() as peer, stats_folder() as folder, client(folder, peer, tmp_path, "off") as process:
+        (command,) = advised(unstall("report", process.pid, check=True).stdout.rpartition("\n\nNext")[2])
+        assert command[1:] == ["set", str(process.pid), "observe"]
+        works(command, "--wait", "0")
+        unstall("set", process.pid, "--kill", "--wait", "0", check=True)
+        (command,) = advised(unstall("report", process.pid, check=True).stdout.rpartition("\n\nNext")[2])
+        assert command[1:] == ["set", "--unkill", str(process.pid)]
+        works(command, "--wait", "0")
+
+
+def test_of_a_server_an_experiment_is_advised_that_does_not_wait_for_its_end():
+    """`unstall ab -- SERVER` runs it again and again, to its end."""
+    def ask(port):
+        with socket.create_connection(("127.0.0.1", port)) as s:
+            for _ in range(40):
+                s.sendall(b"q" * 10)
+                got = 0
+                while got < 300:
+                    got += len(s.recv(300))
+            told.wait(60)
+    told = threading.Event()
+    with stats_folder() as folder, \
+            subprocess.Popen(["/usr/bin/python3", PROGRAMS / "two_authors.py"], text=True,
+                             env=preload_env("auto", UNSTALL_STATS=folder), stdout=subprocess.PIPE) as server:
+        asker = threading.Thread(target=ask, args=(int(server.stdout.readline()),))
+        asker.start()
+        try:
+            text = ""
+            for _ in range(100):
+                text = unstall("report", server.pid).stdout
+                if "Cured" in text:
+                    break
+            (command,) = advised(text[text.index("To measure"):])
+            assert command[1:] == ["ab", "--live", str(server.pid)]
+            works(command, "--time", "1", "--quiet")
+        finally:
+            told.set()
+            asker.join()
+            server.kill()
+
+
+# ---- others -------------------------------------------------------------------
+
+def test_a_sender_that_has_ended_is_not_to_be_inspected_by_its_id():
+    """The advice was `unstall doctor PID` of a process that was no more."""
+    with AnsweringPeer() as peer:
+        words = ["/usr/bin/python3", "-c", CLIENT, str(peer.target[1]), "60", "0"]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL):
+            text = unstall("scan", "--time", "6", "--port", str(peer.target[1])).stdout
+    (command,) = advised(text[text.index("Next:"):])
+    assert command[:3] == ["unstall", "observe", "--"] and command[3].startswith("python3")
+    assert "no program" not in works([*command[:-1], "-V"]).stderr
+
+
+def verbs():
+    """Each verb, and the options that its help names."""
+    overview = unstall("--help").stdout
+    return {name: set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", unstall(name, "--help").stdout))
+            for name in re.findall(r"^  ([a-z]+) ", overview, re.MULTILINE)}
+
+
+def literals(path):
+    """The texts in a source file of C; adjacent ones are one."""
+    source = re.sub(r"/\*.*?\*/", " ", path.read_text("utf-8"), flags=re.DOTALL)
+    for joined in re.findall(r'"(?:[^"\\\n]|\\.)*"(?:\s*(?:[A-Z_]+\s*)?"(?:[^"\\\n]|\\.)*")*', source):
+        yield "".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', joined))
+
+
+# These take their target from an option.
+TARGETS = {"--list", "--all", "--port", "--unit", "--cgroup", "--container", "--live", "--merge"}
+NEED_A_TARGET = {"run", "observe", "report", "explain", "doctor", "set", "enable", "attach", "ab"}
+
+
+def mistakes(text, known):
+    """What is wrong with the commands in a text.  "See unstall run --mode" is none."""
+    for verb, rest in re.findall(r"(?<!see )\bunstall ([a-z]+)((?: (?!unstall\b)[^\s,;:()`]+)*)", text):
+        if verb not in known:
+            continue
+        ours, program, _ = f"{rest} ".partition(" -- ")
+        options = re.findall(r" (--[a-z][a-z-]*)", ours)
+        for option in options:
+            if option not in known[verb]:
+                yield f"unstall {verb}{rest}: no option {option}"
+        if options and verb in NEED_A_TARGET and not TARGETS & set(options) and \
+                not program and re.fullmatch(r"(?: --[a-z-]+)+ ?", ours):
+            yield f"unstall {verb}{rest}: no target"
+
+
+def test_no_text_of_the_command_names_an_option_that_is_not_there_or_lacks_its_target():
+    known = verbs()
+    assert {"run", "attach", "ab", "report"} <= set(known) and len(known) > 14
+    files = [*(SOURCE_ROOT / "src/cli").rglob("*.c"), *(SOURCE_ROOT / "src/stats_file").glob("*.c")]
+    found = [f"{path.name}: {wrong}" for path in files for text in literals(path)
+             for wrong in mistakes(text, known)]
+    assert len(files) > 100 and found == []
+
+
+@pytest.mark.parametrize("text, wrong", [
+    ("Python: unstall observe --who", "unstall observe --who: no target"),
+    ("start it with unstall run --stat DIR -- PROGRAM",
+     "unstall run --stat DIR -- PROGRAM: no option --stat"),
+    ("more; unstall report --json lists all", None), ("unstall attach --list", None),
+    ("unstall run --mode auto -- x --odd", None),
+])
+def test_a_planted_mistake_is_found(text, wrong):
+    assert list(mistakes(text, verbs())) == ([wrong] if wrong else [])
