@@ -6,7 +6,6 @@ import re
 import shlex
 import shutil
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 
 from record.arms import BARE, MODES
 from record.results import METRICS, try_whole
@@ -37,8 +36,8 @@ class Options:
     metric: str = None
     score: str = None
     until_sure: bool = False
-    confidence: float = 0.95
-    margin: float = 0.1
+    confidence: float = None    # 0.95
+    margin: float = None        # 0.1
     seed: int = None
     json: str = None
     html: str = None
@@ -223,16 +222,16 @@ def _complete(made, rest):
         made.metric = "score"
     if made.pid is None:
         complete_arms(made)
-    if made.html:
-        _can_draw()
     for name in ("json", "html"):
         _can_write(f"--{name}", getattr(made, name))
     if made.count_calls:
         _can_count()
     if made.rounds is None:
         made.rounds = 1000 if made.until_sure else 10 ** 6 if made.time else 20
-    if made.seed is None:
-        made.seed = random.SystemRandom().randrange(SEED_BELOW)
+    if not made.merge:  # else the files say what it is
+        made.confidence = made.confidence or 0.95
+        made.margin = made.margin or 0.1
+        made.seed = random.SystemRandom().randrange(SEED_BELOW) if made.seed is None else made.seed
 
 
 def _check_combinations(made):
@@ -255,14 +254,8 @@ def _check_combinations(made):
         raise Refused("--score: not with --live, where no output is read")
 
 
-def _can_draw():
-    """Refuse --html before the experiment, not after it."""
-    if find_spec("matplotlib") is None:
-        raise Refused("--html: needs matplotlib; apt-get install python3-matplotlib")
-
-
 def _can_write(option, path):
-    """Likewise a file that cannot be written."""
+    """Refuse a file that cannot be written before the experiment, not after it."""
     try:
         if path:
             try_whole(path)

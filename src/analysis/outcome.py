@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
 """The end of `unstall ab`: analyses results, writes the page, prints the report, finds the exit code."""
 
+import json
 import os
 import sys
 
 from inference import aa
 from inference.analysis import analyse
 from inference.verdict import SAME, WINNER, judge
-from record.results import write_whole
-from report.text import report
+from record.results import whole, write_whole
+from report.text import report, words
+
+from pages import of_ab  # report/ has put it on the path
 
 # The exit codes; `unstall ab --help` and unstall(1) list them too.
 DONE, OPEN, FAILED, UNWRITTEN, GUARD, NOT_TRUSTED, OWN = 0, 2, 3, 4, 5, 6, 125
@@ -34,9 +37,10 @@ def finish(results, options, code, hints, keep):
     verdict = judge(analysis, results)
     if options.aa and not aa.check(results, verdict, options.seed):
         code = NOT_TRUSTED
-    written = keep({**analysis.json(), "verdict": verdict.json()})
+    told = {**analysis.json(), "verdict": verdict.json(), "words": words(results)}
+    written = keep(told)
     if options.html:
-        written = _write_page(options.html, results, analysis, verdict) and written
+        written = _write_page(options.html, whole(results, told)) and written
     written = _print_report(report(results, analysis, verdict)) and written
     if code == DONE and not written:
         return UNWRITTEN
@@ -45,11 +49,10 @@ def finish(results, options, code, hints, keep):
     return code
 
 
-def _write_page(path, results, analysis, verdict):
-    """False, with a complaint, if the page cannot be written."""
-    from report.page import page  # here, because matplotlib takes 0.3 s to import
+def _write_page(path, text):
+    """Draw the text of the file of results.  False, with a complaint, if the page cannot be written."""
     try:
-        write_whole(path, page(results, analysis, verdict))
+        write_whole(path, of_ab.page(json.loads(text)))
     except OSError as error:
         say(f"--html {path}: {error.strerror}")
         return False

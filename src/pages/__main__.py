@@ -8,9 +8,9 @@ from pathlib import Path
 
 sys.path[0] = str(Path(__file__).parent.parent)  # so that the parts have the name of their folder before them
 
-from pages import of_explain, of_report, of_scan  # noqa: E402
+from pages import of_ab, of_explain, of_report, of_scan  # noqa: E402
 
-FORMS = {"unstall-explain": of_explain.page, "unstall-report": of_report.page,
+FORMS = {"unstall-ab": of_ab.page, "unstall-explain": of_explain.page, "unstall-report": of_report.page,
          "unstall-report-folder": of_report.page, "unstall-scan": of_scan.page}
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Numbers in words, as the command's own reports have them."""
 
+import math
+
 UNITS = (("h", 3600e9, 3600e9), ("min", 60e9, 180e9), ("s", 1e9, 999.5e6), ("ms", 1e6, 999.5e3),
          ("µs", 1e3, 1e3), ("ns", 1, 0))
 
@@ -29,3 +31,18 @@ def count(number):
 def some(number, word):
     """"1 stall", "2 stalls"."""
     return f"{count(number)} {word}{'' if number == 1 else 's'}"
+
+
+def number(value, digits=3):
+    """A number with three significant digits and at most three decimals (six below 0.01), or a dash."""
+    if value is None or not math.isfinite(value):
+        return "-"
+    if value == 0:
+        return "0"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(places, digits if abs(value) >= 0.01 else 6)}f}"
+
+
+def p_value(p):
+    """A p value with four places at most."""
+    return "<0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.01 else f"{p:.2f}"

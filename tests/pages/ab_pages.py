@@ -2,6 +2,7 @@
 """Pages of `unstall ab --html`, of made-up results: each looks different."""
 
 import functools
+import json
 import sys
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from inference.analysis import analyse  # noqa: E402
 from inference.verdict import judge  # noqa: E402
 from record import results  # noqa: E402
 from record.histogram import Histogram  # noqa: E402
-from report.page import page  # noqa: E402
+from report.text import words  # noqa: E402  (it puts src on the path)
+
+from pages import of_ab  # noqa: E402
 
 LONG = "/a-path-without-a-space" * 12
 
@@ -70,12 +73,17 @@ CASES = {"a winner": winner, "six arms": six_arms, "live": live, "odd": odd, "wa
          "one round": one_round}
 
 
+def json_of(made):
+    """The JSON of an experiment, as --json has it."""
+    found = analyse(made)
+    told = {**found.json(), "verdict": judge(found, made).json(), "words": words(made)}
+    return json.loads(results.whole(made, told))
+
+
 @functools.cache
 def text_of(case):
     """The text of a page."""
-    made = CASES[case]()
-    found = analyse(made)
-    return page(made, found, judge(found, made))
+    return of_ab.page(json_of(CASES[case]()))
 
 
 def rendered(case):

@@ -72,17 +72,17 @@ def from_stats_files(options, path, host):
 
 
 def join(parts, options):
-    """Results of many hosts -> one; BadFile if they are of different experiments."""
-    first = parts[0]
-    whole = Results(first.kind, dict(first.experiment), {}, ending="complete")
-    whole.experiment["until_sure"] = whole.experiment["stop_if"] = False
-    whole.experiment["aa"] = False
-    if options.seed is not None:
-        whole.experiment["seed"] = options.seed
-    for name in ("metric", "base"):
-        if getattr(options, name):
+    """Results of many hosts -> one; BadFile if they are of different experiments.  One file alone stays what
+    it is, so that its report is the same again."""
+    first, alone = parts[0], len(parts) == 1
+    whole = Results(first.kind, dict(first.experiment), {}, ending=first.ending if alone else "complete")
+    for name, usual in (("confidence", 0.95), ("margin", 0.1)):  # statistics files lack them
+        whole.experiment.setdefault(name, usual)
+    if not alone:
+        whole.experiment.update(until_sure=False, stop_if=False, aa=False)
+    for name in ("metric", "base", "seed", "confidence", "margin"):
+        if getattr(options, name) is not None:
             whole.experiment[name] = getattr(options, name)
-    whole.experiment["confidence"], whole.experiment["margin"] = options.confidence, options.margin
     blocks, seen = {}, set()
     for part in parts:
         same = part.began, part.ended, part.experiment.get("seed"), *part.machines
@@ -97,7 +97,7 @@ def join(parts, options):
         for stratum, facts in part.machines.items():
             whole.machines.setdefault(stratum, facts)
         for unit in part.units:
-            if part.paired:  # rounds of another file are other rounds, also on the same host
+            if part.paired and not alone:  # rounds of another file are other rounds, also on the same host
                 unit.block = blocks.setdefault((id(part), unit.stratum, unit.block),
                                                len(blocks) + 1)
             whole.units.append(unit)

@@ -9,6 +9,7 @@ import numpy
 from inference import sequence
 from inference.ranks import Contrast, holm, paired, percentile_interval, resampled, unpaired
 from record.histogram import Histogram, lowest
+from record.late import IN_EXCHANGE_MS, SHORTEST_MS
 from record.results import QUANTILES, SLOW_NS
 
 DRAWS = 1000  # bootstrap draws: they give the ends of a 95 % interval to a few percent of its width
@@ -30,7 +31,9 @@ class ArmSummary:
     exchanges: int = 0
     slow: int = 0            # exchanges of IN_EXCHANGE_MS and more
     stalls: int = None       # proved by the library
+    held: str = None         # why most exchanges have a part that is held: "proved", "by its time"
     numbers: dict = field(default_factory=dict)  # mean, median, p90, p99, wall, cpu, segments, ...
+    values: list = field(default_factory=list)   # the metric of each unit, in the order of the units
     histogram: Histogram = field(default_factory=Histogram)
 
     def number(self, name):
@@ -71,7 +74,10 @@ class Analysis:
             if isinstance(value, float) and not math.isfinite(value):
                 return None
             return value
-        return plain(asdict(self))
+        made = plain(asdict(self))
+        for name, arm in self.arms.items():
+            made["arms"][name]["bins"] = arm.histogram.bins()
+        return {**made, "slow_ms": IN_EXCHANGE_MS}
 
 
 def usable_metric(results):
@@ -172,6 +178,21 @@ def summarise(name, units, totals, confidence, random):
         if drawn is not None:
             arm.numbers[cost] = _estimate(drawn, confidence)
     return arm
+
+
+def find_held(arms):
+    """A long time alone may be the server's own.  It tells of held bytes only if another arm is faster by a
+    delayed acknowledgement."""
+    medians = {arm.name: arm.number("median").value for arm in arms if arm.exchanges}
+    fastest = min((median for median in medians.values() if median is not None), default=math.inf)
+    for arm in arms:
+        median = medians.get(arm.name)
+        if median is None:
+            continue
+        if 2 * (arm.stalls or 0) > arm.exchanges:
+            arm.held = "proved"
+        elif 2 * arm.slow > arm.exchanges and median - fastest > SHORTEST_MS:
+            arm.held = "by its time"
 
 
 def _rows_scale(metric, coarse, totals):
@@ -288,6 +309,8 @@ def analyse(results, describing=True):
         for arm in results.arms:
             totals = [unit for unit in results.totals if unit.arm == arm]
             made.arms[arm] = summarise(arm, results.of_arm(arm), totals, confidence, random)
+            made.arms[arm].values = [unit.value(metric) for unit in results.of_arm(arm)]
+        find_held(made.arms.values())
         for comparison in against:
             comparison.difference = _difference(results, comparison.arm, base, metric, confidence, random)
         made.strata = by_stratum(results, others, base, metric)

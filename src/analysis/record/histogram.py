@@ -95,11 +95,7 @@ class Histogram:
         return sum(count for bucket, count in self.buckets.items()
                    if lowest(bucket, self.steps) >= ns)
 
-    def cumulative(self):
-        """Points (ns, share of the values below) at both bounds of each bucket used."""
-        total, seen, points = self.count, 0, []
-        for bucket in sorted(self.buckets):
-            points.append((lowest(bucket, self.steps), seen / total))
-            seen += self.buckets[bucket]
-            points.append((lowest(bucket + 1, self.steps), seen / total))
-        return points
+    def bins(self):
+        """[from ns, to ns, count] of each bucket used, in order."""
+        return [[lowest(bucket, self.steps), lowest(bucket + 1, self.steps), self.buckets[bucket]]
+                for bucket in sorted(self.buckets)]

@@ -203,8 +203,11 @@ def try_whole(path):
         os.unlink(draft)
 
 
+def whole(results, analysis=None):
+    """The text of the file of results."""
+    return json.dumps({**results.json(), "analysis": analysis}, indent=1, allow_nan=False) + "\n"
+
+
 def save(path, results, analysis=None):
     """Write the file of results; OSError if that fails."""
-    value = results.json()
-    value["analysis"] = analysis
-    write_whole(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+    write_whole(path, whole(results, analysis))

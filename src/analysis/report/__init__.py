@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Shows results: text for the terminal, a page with pictures, the progress bar.  Imports record/, pages."""
+"""Shows results: text for the terminal, the progress bar.  Imports record/, pages."""
 
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[2]))  # pages lies beside analysis, also where it is installed
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # pages lies beside analysis, also where it is installed

@@ -5,6 +5,7 @@ import math
 import shlex
 import textwrap
 
+from pages.words import number, p_value
 from record import machine
 from record.arms import mode_of
 from record.late import IN_EXCHANGE_MS
@@ -30,21 +31,6 @@ def cut(text, length=WIDTH - 2):
     """One line; a longer one loses its end."""
     text = clean(text)
     return text if len(text) <= length else text[:length - 3] + "..."
-
-
-def number(value, digits=3):
-    """A number with three significant digits and at most three decimals (six below 0.01), or a dash."""
-    if value is None or not math.isfinite(value):
-        return "-"
-    if value == 0:
-        return "0"
-    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(places, digits if abs(value) >= 0.01 else 6)}f}"
-
-
-def p_value(p):
-    """A p value with four places at most."""
-    return "<0.0001" if p < 0.0001 else f"{p:.4f}" if p < 0.01 else f"{p:.2f}"
 
 
 def commands(results):
@@ -178,6 +164,20 @@ ENDINGS = {
     "failed": "Cut short: the program has failed.",
     "guard": "The guard has set all connections to mode off.",
 }
+
+
+def _troubles(results):
+    for failure in results.failures:
+        yield f"{place_of(failure) or 'outside of the runs'}: {failure['what']}"
+    for event in results.events:
+        yield f"after {event['at_s']:.1f} s: {event['what']}"
+
+
+def words(results):
+    """What the page shows beside the numbers, for the file of results."""
+    return {"ending": ENDINGS.get(results.ending), "commands": commands(results),
+            "where": [machine.in_words(stratum, facts) for stratum, facts in results.machines.items()],
+            "troubles": list(_troubles(results))}
 
 
 def report(results, analysis, verdict):

@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* Debian's own interpreter: Debian's numpy and matplotlib belong to it. */
+/* Debian's own interpreter: Debian's numpy belongs to it. */
 #define PYTHON "/usr/bin/python3"
 
 /* Without the environment, the user's packages and .pyc files. */

@@ -84,8 +84,7 @@ static int ab(int argc, char **argv) {
     execv(PYTHON, (char **)(void *)words);
     int error = errno;
     free(words);
-    return complain(PYTHON ": %s; install python3, python3-numpy and python3-matplotlib",
-                    strerror(error));
+    return complain(PYTHON ": %s; install python3 and python3-numpy", strerror(error));
 }
 
 const struct verb verb_ab = {
