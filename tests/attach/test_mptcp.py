@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""unstall attach and MPTCP: it is cured by its cgroup, and not by its process, which one sentence says."""
+"""unstall attach and MPTCP: it is cured by its cgroup, and by its process, which made the socket of MPTCP
+only: the kernel makes the TCP connections below."""
 
 import contextlib
 import os
+import socket
+import statistics
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -17,26 +21,30 @@ MPTCP = Path("/proc/sys/net/mptcp/enabled")
 TRIES = 5
 
 # Both ends in one process; for each line the median of some exchanges in ms, and TCP_NODELAY as it reads it.
+# "new" makes a new listener and a new connection first.
 TALKER = """
 import socket, statistics, sys, threading, time
 def made():
     return socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
-def answer():
-    far = listener.accept()[0]
+def answer(far):
     while far.recv(300, socket.MSG_WAITALL):
         far.sendall(b"r" * 200)
+def connection():
+    listener, near = made(), made()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    near.connect(listener.getsockname())
+    threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+    return near
 def exchange():
     begin = time.monotonic()
     near.send(b"p" * 200)
     near.send(b"p" * 100)
     near.recv(200)
     return (time.monotonic() - begin) * 1000
-listener, near = made(), made()
-listener.bind(("127.0.0.1", 0))
-listener.listen()
-threading.Thread(target=answer, daemon=True).start()
-near.connect(listener.getsockname())
-for _ in sys.stdin:
+near = connection()
+for line in sys.stdin:
+    near = connection() if line == "new\\n" else near
     print(statistics.median(exchange() for _ in range(15)),
           near.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), flush=True)
 """
@@ -57,8 +65,8 @@ class Talker:
         self.process = subprocess.Popen([sys.executable, "-S", "-c", TALKER], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True, bufsize=1, preexec_fn=before)
 
-    def median(self):
-        self.process.stdin.write("\n")
+    def median(self, word=""):
+        self.process.stdin.write(f"{word}\n")
         ms, reads_back = self.process.stdout.readline().split()
         assert reads_back == "0"
         return float(ms)
@@ -91,11 +99,71 @@ def test_in_its_cgroup_it_is_cured_and_put_back(mode):
         assert talker.stalls()
 
 
-def test_by_its_process_it_is_not_reached_and_one_sentence_says_so():
-    """Nothing was said, and nothing was cured."""
+@pytest.mark.parametrize("mode", ["always", "proof"])
+def test_by_its_process_it_is_cured_and_put_back(mode):
+    """It was not reached: nothing was cured, and a sentence named --port."""
     with talking() as talker:
         assert talker.stalls()
-        with attached(talker.process.pid, "--mode", "always") as a:
-            assert a.said.count("MPTCP, which are not reached by its process id; --port, --unit") == 1
-            assert talker.stalls()
+        with attached(talker.process.pid, "--mode", mode) as a:
+            assert talker.is_cured()
+            talker.median("new")
+            assert talker.is_cured()
             assert a.end() == 0
+        assert "MPTCP" not in a.said
+        assert talker.stalls()
+
+
+# A server that listens by MPTCP, as those in Go do, and answers in two pieces.  What it accepts from a client
+# of TCP is a socket of TCP.
+SERVER = """
+import socket, sys, threading
+def answer(client):
+    while client.recv(100):
+        client.sendall(b"h" * 200)
+        client.sendall(b"b" * 100)
+def serve():
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+    listener.bind(("127.0.0.1", 0))
+    listener.listen()
+    print(listener.getsockname()[1], flush=True)
+    while True:
+        threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+for _ in sys.stdin:
+    threading.Thread(target=serve, daemon=True).start()
+"""
+
+
+def asked(client):
+    """The median of some exchanges, in ms."""
+    def exchange():
+        begin = time.monotonic()
+        client.sendall(b"q" * 50)
+        got = 0
+        while got < 300:
+            got += len(client.recv(300))
+        return (time.monotonic() - begin) * 1000
+    return statistics.median(exchange() for _ in range(15))
+
+
+def test_what_a_server_accepts_later_is_cured_too():
+    """Of a server in Go only the connections that were there had been cured."""
+    def port():
+        server.stdin.write("\n")
+        return int(server.stdout.readline())
+
+    def connected(to):
+        return socket.create_connection(("127.0.0.1", to))
+    with subprocess.Popen([sys.executable, "-S", "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True, bufsize=1) as server:
+        try:
+            first = port()
+            with connected(first) as before:
+                assert any(asked(before) > STALL_MS for _ in range(TRIES))
+                with attached(server.pid, "--mode", "always") as a:
+                    with connected(first) as later, connected(port()) as elsewhere:
+                        for client in (before, later, elsewhere):
+                            assert any(asked(client) < STALL_MS for _ in range(TRIES))
+                    assert a.end() == 0
+                assert any(asked(before) > STALL_MS for _ in range(TRIES))
+        finally:
+            server.kill()

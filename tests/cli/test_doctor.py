@@ -179,19 +179,6 @@ def test_a_process_without_the_library_and_its_sockets():
         assert (connection["nodelay"], connection["cork"]) == (False, False)
 
 
-def test_of_a_process_that_listens_by_mptcp_the_port_is_named():
-    """Servers in Go do: it named `attach PID` and `ab --live PID`, which do not reach their connections."""
-    script = ("import socket, sys; l = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262); "
-              "l.bind(('127.0.0.1', 0)); l.listen(); print(l.getsockname()[1], flush=True); sys.stdin.read()")
-    if not Path("/proc/sys/net/mptcp/enabled").exists():
-        skip("the kernel has no MPTCP")
-    with waiting("/usr/bin/python3", "-S", "-c", script) as (pid, (port,)):
-        ways = told(pid)["advice"]
-    assert ways[0] == (f"cure it without a restart: unstall attach --port {port}: its sockets of MPTCP are "
-                       "not reached by its process id")
-    assert not any(f"attach {pid}" in way or f"ab --live {pid}" in way for way in ways)
-
-
 SOCKETS = """
 import socket, sys
 listener = socket.create_server(("::1", 0), family=socket.AF_INET6)

@@ -110,22 +110,9 @@ static const char *command_of(const struct diagnosis *d, struct prose *p) {
     return p->text;
 }
 
-/* The port of a socket of MPTCP, which `unstall attach PID` does not reach: its own one if it listens, else
- * its peer's.  0: there is none. */
-static unsigned mptcp_port(const struct diagnosis *d) {
-    for (size_t i = 0; d->socket_count != SIZE_MAX && i < d->socket_count; i++)
-        if (d->sockets[i].mptcp)
-            return d->sockets[i].peer.port ? d->sockets[i].peer.port : d->sockets[i].local.port;
-    return 0;
-}
-
 static void advise_attach(struct diagnosis *d) {
     if (unit_of(d))
         ADVISE("cure it without a restart: unstall attach --unit %s", unit_of(d));
-    else if (mptcp_port(d))
-        ADVISE("cure it without a restart: unstall attach --port %u: its sockets of MPTCP are not reached by "
-               "its process id",
-               mptcp_port(d));
     else
         ADVISE("cure it without a restart: unstall attach %d", (int)d->process.pid);
 }
@@ -134,7 +121,7 @@ static void advise_measuring(struct diagnosis *d) {
     ADVISE("look first: unstall observe %d", (int)d->process.pid);
     if (unit_of(d))
         ADVISE("measure what the cure gains: unstall ab --live --unit %s", unit_of(d));
-    else if (!mptcp_port(d))
+    else
         ADVISE("measure what the cure gains: unstall ab --live %d", (int)d->process.pid);
 }
 

@@ -157,7 +157,6 @@ static void options(pid_t pid, struct list *l) {
             continue;
         l->sockets[i].nodelay = option(fd, IPPROTO_TCP, TCP_NODELAY);
         l->sockets[i].cork = option(fd, IPPROTO_TCP, TCP_CORK);
-        l->sockets[i].mptcp = option(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_MPTCP;
         close(fd);
     }
     if (process >= 0)

@@ -20,7 +20,6 @@ struct tcp_socket {
     unsigned state; /* as in TCP_INFO: 1 established, 10 listening */
     /* the kernel's values now; -1: unknown, pidfd_getfd(2) needs the rights of ptrace(2) */
     int nodelay, cork;
-    bool mptcp; /* false also where it is unknown */
 };
 
 /* All of them, sorted by descriptor; the caller frees the list.  NULL and *count == 0: there are none.

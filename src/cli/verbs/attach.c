@@ -163,14 +163,6 @@ static void remark_on(const struct attach_target *t, const struct attach_wish *w
         remark("%s: this is the root cgroup, so the whole host, as by --all", t->text);
 }
 
-/* The kernel makes the TCP connections below a socket of MPTCP without a process. */
-static void remark_on_mptcp(const struct attach_target *t, const char *others) {
-    struct attach_state s;
-    if (attach_look(t->name, &s) == 0 && s.known && s.config.mptcp)
-        remark("%s: it has sockets of MPTCP, which are not reached by its process id; %s reach them", t->text,
-               others);
-}
-
 /* Its own cure acts in every arm. */
 static void remark_on_library(const struct attach_target *t) {
     static struct cgroup_pids pids;
@@ -196,7 +188,6 @@ static int attach(const struct request *r) {
         return complain("%s", error);
     if (error[0])
         remark("%s", error);
-    remark_on_mptcp(target, "--port, --unit or --cgroup");
     attach_look(target->name, &s);
     char undo[ATTACH_NAME + 32] = "Ctrl-C";
     if (r->options.detached)
@@ -224,7 +215,6 @@ static int carry(struct request *r) {
         return complain("%s", error);
     if (error[0])
         remark("%s", error);
-    remark_on_mptcp(target, "--unit, --container or --cgroup");
     int failed = experiment_open(&e, target->name);
     if (failed) {
         complain("%s: what was measured cannot be read (%s)", target->text, strerror(-failed));
@@ -364,7 +354,6 @@ const struct verb verb_attach = {
             "In the foreground until Ctrl-C, then every connection gets its own value back.\n"
             "Needs root and Linux 6.1. One process of your own can be cured without them;\n"
             "then a new connection is cured within a second, not when it is made, and the\n"
-            "exit code is 1 if none was cured. A server in Go 1.24 or newer has sockets of\n"
-            "MPTCP, which PID does not reach: name its --port.\n",
+            "exit code is 1 if none was cured.\n",
     .run = run,
 };

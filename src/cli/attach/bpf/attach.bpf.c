@@ -26,7 +26,6 @@
 
 enum {
     NODELAY = 1,
-    MPTCP = 262,
     ESTABLISHED = 1,
     CLOSE_WAIT = 8,
     PAGE = 4096,
@@ -102,6 +101,7 @@ static __always_inline struct attach_socket *give_all_back(void *to, void *sk) {
 #include "experiment.bpf.h"
 #include "delay.bpf.h"
 #include "queue.bpf.h"
+#include "mptcp.bpf.h"
 #include "callbacks.bpf.h"
 #include "proof.bpf.h"
 
@@ -117,6 +117,8 @@ static __always_inline int on_established(struct bpf_sock_ops *ops, struct bpf_s
         return 1;
     struct attach_socket *s =
         bpf_sk_storage_get(&sockets, sk, 0, c->by_process ? 0 : BPF_SK_STORAGE_GET_F_CREATE);
+    if (!s && c->by_process)
+        s = adopt(sk);
     if (!s || (c->by_process && !s->member))
         return 1;
     struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
@@ -141,6 +143,7 @@ int on_event(struct bpf_sock_ops *ops) {
     case BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB: return on_established(ops, sk);
     case BPF_SOCK_OPS_RTT_CB: return on_round_trip(ops, sk);
     case BPF_SOCK_OPS_STATE_CB: return on_state(ops, sk);
+    case BPF_SOCK_OPS_TCP_LISTEN_CB: adopt(sk); return 1;
     default: return 1;
     }
 }
@@ -189,7 +192,7 @@ int on_getsockopt(struct bpf_sockopt *ctx) {
 SEC("cgroup/sock_create")
 int on_create(struct bpf_sock *ctx) {
     struct attach_config *c = configuration();
-    if (!c || c->process == 0 || ctx->protocol != TCP ||
+    if (!c || c->process == 0 || (ctx->protocol != TCP && ctx->protocol != MPTCP) ||
         bpf_get_current_pid_tgid() >> 32 != c->process)
         return 1;
     struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -217,14 +220,14 @@ int mark(struct bpf_iter__task_file *ctx) {
         return 0;
     struct socket *socket = bpf_sock_from_file(file);
     struct sock *sk = socket ? socket->sk : 0;
-    if (sk && sk->sk_protocol == MPTCP)
-        c->mptcp = 1;
-    if (!sk || sk->sk_protocol != TCP)
+    if (!sk || (sk->sk_protocol != TCP && sk->sk_protocol != MPTCP))
         return 0;
     struct attach_socket *s = bpf_sk_storage_get(&sockets, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
     if (s)
         s->member = 1;
-    if (sk->__sk_common.skc_state == LISTEN)
+    if (sk->sk_protocol == MPTCP)
+        note_below(sk);
+    else if (sk->__sk_common.skc_state == LISTEN)
         note_queue(sk);
     return 0;
 }
@@ -271,10 +274,12 @@ int take(struct bpf_iter__tcp *ctx) {
     struct sock_common *skc = ctx->sk_common;
     struct tcp_sock *tp = connection_of(skc);
     struct attach_config *c = configuration();
+    if (skc && c && c->by_process)
+        take_listener(skc);
     if (!tp || !c || !has_port(c, skc->skc_num, bpf_ntohs(skc->skc_dport)))
         return 0;
     struct attach_socket *s = bpf_sk_storage_get(&sockets, tp, 0, 0);
-    if (c->by_process ? (!s || !s->member) && !is_queued(tp) : !is_in_cgroup(c, (struct sock *)tp))
+    if (c->by_process ? (!s || !s->member) && !is_noted(tp) : !is_in_cgroup(c, (struct sock *)tp))
         return 0;
     if (!s)
         s = bpf_sk_storage_get(&sockets, tp, 0, BPF_SK_STORAGE_GET_F_CREATE);

@@ -76,6 +76,10 @@ struct tcp_sock {
     struct minmax rtt_min;
 };
 
+struct mptcp_sock {
+    struct sock *first;
+};
+
 struct sk_buff {
     unsigned int len;
     unsigned char *head;

@@ -16,16 +16,20 @@ struct {
     __uint(max_entries, QUEUE);
     __type(key, __u64);
     __type(value, __u8);
-} queued SEC(".maps");
+} noted SEC(".maps");
+
+static __always_inline void note(const struct sock *sk) {
+    __u64 address = (__u64)sk;
+    __u8 yes = 1;
+    if (address)
+        bpf_map_update_elem(&noted, &address, &yes, BPF_ANY);
+}
 
 static long note_next(__u64 index, struct request_sock **next) {
     struct request_sock *request = *next;
-    __u64 address = request ? (__u64)BPF_CORE_READ(request, sk) : 0;
-    __u8 noted = 1;
     if (!request)
         return 1;
-    if (address)
-        bpf_map_update_elem(&queued, &address, &noted, BPF_ANY);
+    note(BPF_CORE_READ(request, sk));
     *next = BPF_CORE_READ(request, dl_next);
     return 0;
 }
@@ -36,9 +40,9 @@ static __always_inline void note_queue(const struct sock *listener) {
     bpf_loop(QUEUE, note_next, &next, 0);
 }
 
-static __always_inline int is_queued(const struct tcp_sock *tp) {
+static __always_inline int is_noted(const struct tcp_sock *tp) {
     __u64 address = (__u64)tp;
-    return bpf_map_lookup_elem(&queued, &address) != 0;
+    return bpf_map_lookup_elem(&noted, &address) != 0;
 }
 
 #endif

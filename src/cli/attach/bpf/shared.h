@@ -12,7 +12,7 @@
 
 #include "stats_format.h"
 
-enum { ATTACH_VERSION = 8, ATTACH_TARGET = 128, ATTACH_CGROUP = 1024, ATTACH_CONNECTIONS = 65536 };
+enum { ATTACH_VERSION = 9, ATTACH_TARGET = 128, ATTACH_CGROUP = 1024, ATTACH_CONNECTIONS = 65536 };
 enum { ATTACH_ALWAYS, ATTACH_PROOF };
 
 /* The request of `unstall ab --live`, and the number of connections that have got an arm. */
@@ -42,7 +42,6 @@ struct attach_config {
     __s32 loader; /* the command in the foreground; 0: detached */
     __u64 loader_start;
     __u64 quickack;   /* also on the receiving side */
-    __u64 mptcp;      /* the process has sockets of MPTCP, which are not reached by it */
     __u64 quick;      /* sockets whose acknowledgements we have hastened */
     __u64 cured, stalls; /* sockets with TCP_NODELAY by us, of them after a proved stall */
     struct attach_experiment experiment;
