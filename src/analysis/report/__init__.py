@@ -4,4 +4,5 @@
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))  # pages lies beside analysis, also where it is installed
+# pages lies beside analysis, also where it is installed
+sys.path.append(str(Path(__file__).resolve().parents[2]))

@@ -120,8 +120,8 @@ static void tell_missed(const struct walk *w, struct prose *missed) {
     missed->used = 0;
     missed->text[0] = '\0';
     if (w->closed)
-        prose_add(missed, "%u network namespace%s could not be entered (%s)", w->closed, w->closed > 1 ? "s" : "",
-                  w->closed_names.text);
+        prose_add(missed, "%u network namespace%s could not be entered (%s)", w->closed,
+                  w->closed > 1 ? "s" : "", w->closed_names.text);
     if (w->unknown)
         prose_add(missed, "%s%u process%s may be in %s that are not known (%s)", w->closed ? ", and " : "",
                   w->unknown, w->unknown > 1 ? "es" : "", w->closed ? "others" : "network namespaces",
