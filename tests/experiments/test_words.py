@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from trial import ANALYSIS, PYTHON, ab, made_up
 
-from harness import bare_env, run, unstall
+from harness import SOURCE_ROOT, bare_env, run, unstall
 
 import options
 from experiment import merge, stats_files
@@ -342,3 +342,10 @@ def test_a_connection_that_has_ended_counts_once_however_often_it_is_told():
         look(experiment, connections)
     (_, unit), = experiment.counted.values()
     assert (unit.connections, unit.exchanges, unit.segments) == (2, 43, 8)
+
+
+def test_the_record_in_the_docs_has_the_headings_of_today():
+    """The column of slow exchanges was called by 35 ms there, when it counted from 30 ms on."""
+    lines = (SOURCE_ROOT / "docs/experiments.md").read_text("utf-8").splitlines()
+    found = {line for line in lines if line.startswith("exchange, ms")}
+    assert found == {text.exchange_table(analyse(made_up(3)))[1]}
