@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "turn.h"
-#include "coalesce_buffer.h"
+#include "coalesce.h"
 #include "config.h"
 #include "endpoint_cache.h"
 #include "fds.h"
@@ -359,12 +359,30 @@ void shim_replacing(int fd, int copy) {
 
 /* ---- untracked ------------------------------------------------------------ */
 
+/* Untracked writes must not overtake what is buffered.  A blocking write would have waited for room, as long
+ * as it takes; so this does.  With O_NONBLOCK it waits a second.  errno is lost.  NULL: the lock cannot
+ * be had again. */
+static struct conn *send_before_untracked(struct conn *c, int fd) {
+    const struct write_request waits = {.fd = fd, .flags = MSG_NOSIGNAL, .raw = true};
+    if (!hold_push_all(c, PUSH_UNTRACKED))
+        return NULL;
+    for (errno = EINTR; c && errno == EINTR && buffer_length(c) && self.draining != c;) {
+        errno = 0;
+        if (coalesce_send_header(c, &waits) != BULK_GOES)
+            c = conn_lock_fd(fd);
+    }
+    return c;
+}
+
 bool shim_untrack(int fd) {
     if (fd < 0 || !gate_enter())
         return true;
+    int saved = errno;
     struct conn *c = conn_lock_fd(fd);
-    /* or untracked writes would overtake the held bytes */
-    if (!c || (buffer_length(c) && !hold_push_all(c, PUSH_UNTRACKED))) {
+    if (c && buffer_length(c))
+        c = send_before_untracked(c, fd);
+    errno = saved;
+    if (!c) {
         if ((c = fds_conn(fds_word(fd))) == NULL)
             return true;
         reentry_set_aside(c, ASIDE_PUSH | ASIDE_APART, 0);

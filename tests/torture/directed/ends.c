@@ -5,12 +5,14 @@
  */
 #include "directed.h"
 
+#include <aio.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -267,6 +269,51 @@ static void shutdown_without_any_room(void) {
     }
 }
 
+/* What libc writes out of our sight stands behind what was written before, in a blocking descriptor however
+ * long the peer does not read.  Once it came first after a second. */
+static void *prints(void *pair) {
+    struct pair *p = pair;
+    FILE *stream = fdopen(p->ours, "w");
+    CHECK(stream && fwrite(content(p->put), 1, 5000, stream) == 5000 && fflush(stream) == 0, "fwrite: %s",
+          strerror(errno));
+    p->put += 5000;
+    return NULL;
+}
+
+static void *queues(void *pair) {
+    struct pair *p = pair;
+    struct aiocb block = {.aio_fildes = p->ours, .aio_nbytes = 5000};
+    const struct aiocb *const list[] = {&block};
+    block.aio_buf = (void *)(uintptr_t)content(p->put);
+    CHECK(aio_write(&block) == 0 && aio_suspend(list, 1, NULL) == 0 && aio_return(&block) == 5000,
+          "aio_write: %s", strerror(errno));
+    p->put += 5000;
+    return NULL;
+}
+
+static void unseen_behind(void *(*writes)(void *)) {
+    struct pair p = pair_warm(SMALL_BUFFERS);
+    fcntl(p.ours, F_SETFL, O_NONBLOCK);
+    fill_for_good(&p);
+    overfill(&p);
+    fcntl(p.ours, F_SETFL, 0);
+    void *thread = in_thread(writes, &p);
+    raw_sleep(1700);
+    uint64_t before = p.put;
+    receive(&p, before + 5000, 5000);
+    joined(thread);
+    CHECK(p.received == p.put, "%llu bytes accepted, %llu arrived", (unsigned long long)p.put,
+          (unsigned long long)p.received);
+}
+
+static void printed_behind(void) {
+    unseen_behind(prints);
+}
+
+static void queued_behind(void) {
+    unseen_behind(queues);
+}
+
 static void lingers(const struct pair *p, int seconds) {
     struct linger time = {1, seconds};
     CHECK(setsockopt(p->ours, SOL_SOCKET, SO_LINGER, &time, sizeof(time)) == 0, "%s", strerror(errno));
@@ -359,6 +406,8 @@ const struct test_case end_cases[] = {
     {"threads end with a full socket", threads_end_with_a_full_socket},
     {"close with a full socket and no descriptor to spare", close_with_a_full_socket_and_no_descriptor},
     {"shutdown with a full socket", shutdown_with_a_full_socket},
+    {"a FILE of a full socket", printed_behind},
+    {"an asynchronous write to a full socket", queued_behind},
     {"shutdown without any room", shutdown_without_any_room},
     {"a reset with a full socket", reset_with_a_full_socket},
     {"SO_LINGER with a full socket", linger_with_a_full_socket},
