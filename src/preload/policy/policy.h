@@ -114,7 +114,7 @@ struct policy {
     uint8_t goes_on;            /* messages in a row that went on after a wait returned at once */
     uint8_t window_at;          /* the position at which the window last ended a hold of this turn */
     bool kept_turn : 1;         /* such a wait did not end this message's turn */
-    bool never_buffer;          /* others may have the socket: coalesce joins in the kernel */
+    bool never_buffer;          /* others may write to it: coalesce joins in the kernel */
     uint8_t crossings;          /* messages that showed a sign: see policy_takes_sign() */
     uint16_t position;          /* writes in the open turn */
     uint16_t units;             /* units in this message */

@@ -128,6 +128,8 @@ bool rings_known;
  * io_uring, or a stdio stream on the descriptor. */
 void shim_nodelay_at_creation(struct conn *c) {
     const struct config *now = config();
+    if (LOAD(&rings_known))
+        STORE(&c->policy.never_buffer, true); /* the ring's bytes would overtake the buffer */
     if (now->no_syscalls || !(now->always_nodelay || LOAD(&rings_known) || c->policy.untracked_io) ||
         c->policy.nodelay || c->policy.app_cork)
         return;
@@ -140,7 +142,10 @@ void shim_uring(void) {
     if (!gate_enter())
         return;
     STORE(&rings_known, true);
-    FDS_EACH(c)
+    FDS_EACH(c) {
+        STORE(&c->policy.never_buffer, true);
+        hold_push(c, PUSH_UNTRACKED);
         if (!c->listener && c->policy.established)
             shim_nodelay_at_creation(c);
+    }
 }
