@@ -291,6 +291,17 @@ def test_what_was_accepted_with_a_full_socket_arrives(how, mode):
     assert bytes(peer.connections[0].received) == pattern(int(total) + (30 if how == "fork" else 0))
 
 
+def stuck_peer(how, mode):
+    return run_client(program("stuck_peer"), mode, how, timeout=60).facts
+
+
+@pytest.mark.parametrize("mode", ["bare", "auto", "coalesce"])
+def test_peers_that_never_read_delay_programs_and_forks_once_and_together(mode):
+    """In coalesce each popen, fork and exec waited a second for each of them, every time."""
+    facts = stuck_peer("programs", mode)
+    assert facts["ms_0"] < 3000 and facts["ms_1"] < 500 and facts["ms_2"] < 500
+
+
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_answers_that_are_read_unseen_make_no_one_way_stream(mode):
     """In auto eight small writes without any input that we saw were given back to Nagle, for good."""

@@ -124,7 +124,7 @@ bool buffer_add(struct conn *c, const void *bytes, size_t count) {
 void buffer_free(struct conn *c) {
     struct coalesce_buffer *g = c->buffer;
     STORE(&c->buffer, NULL);
-    c->flush_blocked = c->shut_when_sent = false;
+    c->flush_blocked = c->waited = c->shut_when_sent = false;
     if (g)
         give_back(g);
 }

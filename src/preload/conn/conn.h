@@ -108,6 +108,7 @@ struct conn {
     bool passed : 1;            /* sent by SCM_RIGHTS, to another process or to this one */
     bool shared : 1;            /* inherited by fork: the parent has it too */
     bool flush_blocked : 1;     /* a flush of the buffer found no room in the kernel */
+    bool waited : 1;            /* ... nor did a walk that waited (hold_push_buffers) */
     bool untracked_at_fork : 1; /* had untracked I/O at that fork: the parent may go on with it */
     bool shut_when_sent : 1;    /* shut down for writing; the kernel is told when the buffer is empty */
     bool tried : 1;             /* the application has tried to read from it */

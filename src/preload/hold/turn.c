@@ -35,6 +35,9 @@
 enum {
     ROOM_TRIES = 10,
     ROOM_WAIT_MS = 100,
+    ALL_NS = 1000000000, /* all connections together */
+    ALL_TRIES = 100,     /* ... where the clock stands still */
+    ALL_WAIT_MS = 10,
     WAIT_AT_ONCE_NS = 300000, /* a shorter wait means that the answer had already arrived */
 };
 
@@ -201,6 +204,36 @@ bool hold_push_all(struct conn *c, enum push_cause cause) {
     return true;
 }
 
+/* Returns the descriptor of a connection whose bytes have no room and are still waited for, or -1. */
+static int push_buffers(bool last, bool over) {
+    int waits = -1;
+    FDS_EACH(c) {
+        if (buffer_length(c))
+            hold_push(c, PUSH_PROCESS);
+        if (buffer_length(c) == 0)
+            continue;
+        if (last || !c->waited)
+            waits = c->fd;
+        c->waited |= over;
+    }
+    return waits;
+}
+
+void hold_push_buffers(bool last) {
+    if (!config()->buffers)
+        return;
+    const uint64_t until = clock_now() + ALL_NS;
+    int left = last || !config()->no_syscalls ? ALL_TRIES : 0;
+    for (bool over = false; !over; left--) {
+        over = left == 0 || clock_now() > until;
+        int fd = push_buffers(last, over);
+        if (fd < 0)
+            return;
+        if (!over)
+            kernel->writable(fd, ALL_WAIT_MS);
+    }
+}
+
 void hold_window_ends(struct conn *c) {
     if (buffer_length(c) && !c->draining && !buffer_is_at(c, c->fd)) {
         buffer_free(c);
@@ -276,10 +309,7 @@ void hold_end_turn_slow(enum push_cause cause) {
     struct conn *c = turn_now();
     if (!c)
         return;
-    bool locked = conn_lock(c);
-    if (UNLIKELY(cause == PUSH_PROCESS) && locked && buffer_length(c))
-        locked = hold_push_all(c, cause);
-    if (UNLIKELY(!locked)) {
+    if (UNLIKELY(!conn_lock(c))) {
         leave_to_holder(c);
         return;
     }

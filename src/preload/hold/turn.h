@@ -155,10 +155,14 @@ void hold_resume_turn(struct conn *c);
 
 /* The caller of each function below holds the lock. */
 void hold_push(struct conn *c, enum push_cause cause);
-/* The same before an event at which unsent bytes would be lost or overtaken (fork, exec, the end of the
- * sending side).  Waits for room as the application's write would have done, but at most one second.  The
+/* The same before an event at which unsent bytes of c would be lost or overtaken (the end of the sending
+ * side).  Waits for room as the application's write would have done, but at most one second.  The
  * lock is released meanwhile; false: it could not be had again. */
 __attribute__((warn_unused_result)) bool hold_push_all(struct conn *c, enum push_cause cause);
+/* The same of all connections and threads, before forks, programs, filters and the end: one second for all of
+ * them together, and once for the same bytes, because they stay and their peer may never read.  `last`: they
+ * would be lost, so they are waited for again.  The caller holds no lock. */
+void hold_push_buffers(bool last);
 void hold_window_ends(struct conn *c);
 /* Sets TCP_NODELAY now (the late push).  Returns 0 or -errno. */
 int hold_set_nodelay(struct conn *c, int fd);

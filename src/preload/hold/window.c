@@ -419,14 +419,11 @@ void window_goes_on(void) {
     if (!config()->buffers || !window_has_left())
         return;
     decide_state(true, 0, false);
-    FDS_EACH(c) {
-        if (buffer_length(c) == 0 && !c->lingering)
-            continue;
-        if (window_state() == WINDOW_RUNS)
+    if (window_state() != WINDOW_RUNS)
+        hold_push_buffers(false);
+    FDS_EACH(c)
+        if (buffer_length(c) || c->lingering)
             window_watch(c);
-        else if (!hold_push_all(c, PUSH_PROCESS))
-            FDS_LOST
-    }
 }
 
 void window_task_exits(void) {

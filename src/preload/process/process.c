@@ -3,7 +3,7 @@
  * What the process does as a whole: it ends, is replaced (exec), has children, changes its rights.
  *
  * Before each of these no byte may be left with us that nobody would send: sweep() pushes what is held,
- * and flush_all_waiting() sends the buffers of coalesce.  The window's thread ends before a change of
+ * and hold_push_buffers() sends the buffers of coalesce.  The window's thread ends before a change of
  * rights and before a fork, as a process with a second task behaves differently (window_bar).  Before a
  * child's program runs, TCP_NODELAY gets the application's value back on the sockets that the child may
  * have (hold_restore).
@@ -34,9 +34,6 @@
 #include "log.h"
 #include "window.h"
 
-/* See process_ends(): tries of a millisecond, where the clock stands still, and nanoseconds. */
-enum { LAST_TRIES = 1000, LAST_NS = 1000000000 };
-
 static uint32_t reported = UINT32_MAX; /* the fork generation that has written its last report */
 
 /* ---- programs -------------------------------------------------------- */
@@ -54,10 +51,10 @@ static bool survives_exec(const struct conn *c) {
  * no write of it at which we could set the option again. */
 static void hand_all_over(bool here) {
     hold_end_turn(PUSH_PROCESS);
+    hold_push_buffers(here && !config()->no_syscalls);
     FDS_EACH(c) {
         struct policy *p = &c->policy;
-        if (!hold_push_all(c, PUSH_PROCESS))
-            FDS_LOST
+        hold_push(c, PUSH_PROCESS);
         if (!here && !p->never_buffer && (!config()->buffers || config()->no_syscalls || survives_exec(c))) {
             STORE(&c->given, true);
             STORE(&p->never_buffer, true);
@@ -203,18 +200,8 @@ void process_ends(void) {
     }
     STORE(&hold_refused, true);
     hold_end_turn(PUSH_PROCESS);
-    /* Buffered bytes that find no room in the kernel would be lost with the process:
-     * wait for the peer, but no longer than a second. */
-    const uint64_t until = clock_now() + LAST_NS;
-    for (int i = 0; i < LAST_TRIES && clock_now() <= until; i++) {
-        bool left = false;
-        sweep(PUSH_PROCESS);
-        FDS_EACH(c)
-        left |= buffer_length(c) > 0;
-        if (!left)
-            break;
-        raw_sleep(1000000);
-    }
+    sweep(PUSH_PROCESS);
+    hold_push_buffers(true);
     send_the_last();
     /* An inherited connection gets its options back for its other owners, unless a child of ours
      * may go on writing to it, which still needs the cure. */
@@ -251,7 +238,7 @@ void process_filters(bool strict) {
     if (!gate_enter() || config()->no_syscalls)
         return;
     hold_end_turn(PUSH_PROCESS);
-    flush_all_waiting();
+    hold_push_buffers(true);
     mode_before_filter = config()->mode;
     if (strict || clock_is_call())
         STORE(&clock_stopped, clock_now());
@@ -316,14 +303,6 @@ void unstall_vfork_returned(void) {
  * Forks, and tasks that share other resources than a thread does.
  */
 
-void flush_all_waiting(void) {
-    if (!config()->buffers)
-        return;
-    FDS_EACH(c)
-        if (buffer_length(c) && !hold_push_all(c, PUSH_PROCESS))
-            FDS_LOST
-}
-
 /* ---- forks ----------------------------------------------------------- */
 
 void process_gets_threads(void) {
@@ -349,7 +328,7 @@ static void nothing_stays_buffered(void) {
     if (config()->buffers)
         FDS_EACH(c)
             STORE(&c->policy.never_buffer, true);
-    flush_all_waiting();
+    hold_push_buffers(false);
 }
 
 /* The connections of this moment are shared from now on (conn_is_shared). */
@@ -410,7 +389,7 @@ static void library_off_for_good(void) {
     hold_end_turn(PUSH_PROCESS);
     if (!config()->no_syscalls) {
         config_kill(); /* first: other threads begin no hold after the sweep */
-        flush_all_waiting();
+        hold_push_buffers(false);
         sweep(PUSH_PROCESS);
         window_stop();
         left = window_has_left();

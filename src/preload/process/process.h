@@ -36,8 +36,6 @@ void process_is_replaced(const char *path);
 void process_is_replaced_by(const char *file); /* in PATH, as execvp(3) searches */
 void process_is_replaced_at(int fd, const char *path); /* NULL: by the file that fd is */
 int exec_failed(int result);
-/* Sends all buffered bytes, of all threads, and waits for room (hold_push_all). */
-void flush_all_waiting(void);
 /* Before the process ends, with or without exit handlers. */
 void process_ends(void);
 /* Around the installation of a seccomp filter, or of strict mode, which forbids even reading a
