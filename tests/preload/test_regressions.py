@@ -302,6 +302,13 @@ def test_peers_that_never_read_delay_programs_and_forks_once_and_together(mode):
     assert facts["ms_0"] < 3000 and facts["ms_1"] < 500 and facts["ms_2"] < 500
 
 
+@pytest.mark.parametrize("mode", ["bare", "auto", "coalesce"])
+@pytest.mark.parametrize("how", ["child"])
+def test_a_peer_that_reads_late_gets_all_and_the_end(how, mode):
+    """In coalesce a child kept the closed connection open."""
+    assert [stuck_peer(how, mode)[fact] for fact in ("lost", "ended")] == [0, True]
+
+
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_answers_that_are_read_unseen_make_no_one_way_stream(mode):
     """In auto eight small writes without any input that we saw were given back to Nagle, for good."""
@@ -512,28 +519,6 @@ def test_a_handler_with_a_small_stack(how, status, mode, tmp_path):
     assert done.returncode == status, done.stderr
     if mode != "bare":
         assert list(tmp_path.glob("*.log")) and list(tmp_path.glob("*.json"))
-
-
-class PunctualPeer(LatePeer):
-    """Notes when the stream has ended."""
-
-    ended = None
-
-    def serve(self, connection):
-        connection.take(900)
-        connection.socket.sendall(b"r" * 200)
-        time.sleep(0.3)
-        begun = time.monotonic()
-        connection.drain()
-        self.ended = time.monotonic() - begun
-
-
-@pytest.mark.parametrize("mode", ["bare", *CURING_MODES])
-def test_a_child_keeps_no_closed_connection_open(mode):
-    """In coalesce it inherited the descriptor that was still to send the rest: no end of the stream."""
-    with PunctualPeer() as peer:
-        run_client(program("was_forked_after_close"), mode, *peer.target, timeout=20)
-    assert peer.ended < 1
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)

@@ -12,6 +12,7 @@
 
 #include "clock.h"
 #include "config.h"
+#include "fds.h"
 #include "turn.h"
 #include "log.h"
 #include "raw.h"
@@ -49,6 +50,16 @@ static bool is_forked(void) {
     return *open_gate != GATE_OPEN;
 }
 
+/* The parent sends the rest of a connection that was closed.  Our copy, which repair() closes, would keep the
+ * socket open as long as this process lives. */
+static void closed_ones_close(void) {
+    struct conn *outer = self.locked; /* a wait for a lock may have noticed the fork */
+    FDS_LOOK(c)
+        if (LOAD(&c->lingering) && conn_lock(c))
+            conn_unlock(c);
+    self.locked = outer;
+}
+
 static void fork_happened(void) {
     const struct config *now = config();
     RAW_CHILD_BEGINS();
@@ -64,6 +75,8 @@ static void fork_happened(void) {
     config_publish(now, now); /* a first write takes the lock, which repairs, before off counts without it */
     hold_refused = false;
     open_the_gate();
+    if (now->buffers)
+        closed_ones_close();
     RAW_CHILD_ENDS();
 }
 

@@ -275,18 +275,10 @@ void shim_closing(int fd) {
         fds_set(fd, FDS_UNKNOWN);
 }
 
-/* True: fd is ours, of a connection that was closed.  The lock is taken because a child of a fork drops its
- * copy at the first lock. */
+/* True: fd is ours, of a connection that was closed. */
 static bool lingers(int fd) {
-    struct conn *c = fds_conn(fds_word(fd));
-    if (!c || !LOAD(&c->lingering))
-        return false;
-    struct conn *locked = gate_enter() ? fds_lock(fd) : NULL;
-    if (!locked)
-        return ours_aside() && fds_conn(fds_word(fd)) == c;
-    bool lingering = locked->lingering;
-    conn_unlock(locked);
-    return lingering;
+    const struct conn *c = gate_enter() || ours_aside() ? fds_conn(fds_word(fd)) : NULL;
+    return c && LOAD(&c->lingering);
 }
 
 void shim_closing_range(unsigned first, unsigned last) {
