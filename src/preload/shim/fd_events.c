@@ -170,12 +170,11 @@ int shim_shuts(int fd, int how) {
     if (!c)
         return shuts_aside(fd, how);
     hold_push(c, PUSH_CLOSE);
-    if (buffer_length(c) && !window_watch(c)) {
-        if (!hold_push_all(c, PUSH_CLOSE)) {
-            self.locked = outer;
-            return shuts_aside(fd, how);
-        }
-    } else if (buffer_length(c)) {
+    if (buffer_length(c) && !window_watch(c) && !hold_push_all(c, PUSH_CLOSE)) {
+        self.locked = outer;
+        return shuts_aside(fd, how);
+    }
+    if (buffer_length(c)) {
         buffer_shut(c);
         how = what_is_left_of(how);
     }
