@@ -303,10 +303,10 @@ def test_peers_that_never_read_delay_programs_and_forks_once_and_together(mode):
 
 
 @pytest.mark.parametrize("mode", ["bare", "auto", "coalesce"])
-@pytest.mark.parametrize("how", ["child", "shutdown"])
+@pytest.mark.parametrize("how", ["child", "shutdown", "rights"])
 def test_a_peer_that_reads_late_gets_all_and_the_end(how, mode):
     """In coalesce a child kept the closed connection open; a shutdown while another thread was amid a fork
-    lost the last bytes."""
+    lost the last bytes; after 16 changes of rights nobody sent them."""
     assert [stuck_peer(how, mode)[fact] for fact in ("lost", "ended")] == [0, True]
 
 

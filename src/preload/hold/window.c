@@ -226,7 +226,8 @@ static bool exit_if_idle(void) {
         spin_unlock(&start_lock);
         return false;
     }
-    __atomic_store_n(&window_now, WINDOW_NONE, __ATOMIC_SEQ_CST);
+    bool refused = LOAD(&stop_count) >= ENOUGH_STOPS; /* it ran for bytes that were left */
+    __atomic_store_n(&window_now, refused ? WINDOW_REFUSED : WINDOW_NONE, __ATOMIC_SEQ_CST);
     bool leaves = !__atomic_load_n(&window_incoming, __ATOMIC_SEQ_CST);
     if (!leaves)
         __atomic_store_n(&window_now, WINDOW_RUNS, __ATOMIC_SEQ_CST);
@@ -343,7 +344,8 @@ static void decide_state(bool buffers, unsigned position, bool pauses) {
         return;
     enum window_state state = window_state();
     if (!config()->no_syscalls && !LOAD(&start_inhibitors) &&
-        (state == WINDOW_NONE || (state == WINDOW_WITHOUT && buffers)))
+        (state == WINDOW_NONE || (state == WINDOW_WITHOUT && buffers) ||
+         (state == WINDOW_REFUSED && !pauses)))
         __atomic_store_n(&window_now, (int)decide(buffers, position, pauses), __ATOMIC_SEQ_CST);
     spin_unlock(&start_lock);
 }
