@@ -310,6 +310,12 @@ def test_a_peer_that_reads_late_gets_all_and_the_end(how, mode):
     assert [stuck_peer(how, mode)[fact] for fact in ("lost", "ended")] == [0, True]
 
 
+@pytest.mark.parametrize("mode", ["bare", "auto", "coalesce"])
+def test_a_peer_that_never_reads_wakes_nobody_often(mode):
+    """In coalesce the window's thread woke up 900 times a second."""
+    assert stuck_peer("idle", mode)["wakes"] < 250
+
+
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_answers_that_are_read_unseen_make_no_one_way_stream(mode):
     """In auto eight small writes without any input that we saw were given back to Nagle, for good."""

@@ -235,7 +235,8 @@ void hold_push_buffers(bool last) {
 }
 
 void hold_window_ends(struct conn *c) {
-    if (buffer_length(c) && !c->draining && !buffer_is_at(c, c->fd)) {
+    /* before decide_release() sets an option; where that comes no more, buffer_flush() looks */
+    if (buffer_length(c) && !c->draining && !c->flush_blocked && !buffer_is_at(c, c->fd)) {
         buffer_free(c);
         STORE(&c->held, false);
         return;

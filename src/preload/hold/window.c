@@ -147,10 +147,11 @@ static bool check_hold(struct conn *c, struct tick *now) {
         return true; /* a thread inside the library has the lock, for a short time */
     bool lingers = c->lingering && c->refs > 0, stays = true;
     uint64_t age = now->number - c->held_tick;
+    bool is_ours = !c->flush_blocked && !c->draining; /* else only the peer ends it, which may never read */
     if (c->refs > 0 && (c->held || buffer_length(c) > 0)) {
-        now->waits = true;
+        now->waits |= is_ours;
         if (window_is_over(c->held_tick, now)) {
-            now->expired = true;
+            now->expired |= is_ours;
             hold_window_ends(c);
         }
     } else if (!lingers && age >= LINGER_TICKS) {
