@@ -132,6 +132,8 @@ static int set_option(int fd, int level, int name, int value) {
     struct net_socket *s = net_of(fd);
     if (!s)
         return fd == FILE_FD || fd == PIPE_FD ? -ENOTSOCK : -EBADF;
+    if (level == SOL_SOCKET && name == SO_SNDBUF) /* before the last close; here it does not help */
+        return value > ROOM ? 0 : -EINVAL;
     assert(level == IPPROTO_TCP && name == TCP_NODELAY && "an option that is not ours to set");
     s->nodelay = value != 0;
     if (value)

@@ -316,6 +316,12 @@ def test_a_peer_that_never_reads_wakes_nobody_often(mode):
     assert stuck_peer("idle", mode)["wakes"] < 250
 
 
+@pytest.mark.parametrize("mode", ["bare", "auto", "coalesce"])
+def test_closed_connections_whose_peers_never_read_cost_no_descriptor(mode):
+    """In coalesce each kept a number of the program for ever."""
+    assert stuck_peer("closes", mode)["open"] < 20
+
+
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_answers_that_are_read_unseen_make_no_one_way_stream(mode):
     """In auto eight small writes without any input that we saw were given back to Nagle, for good."""

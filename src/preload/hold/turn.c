@@ -544,8 +544,9 @@ void decide_uncork(struct conn *c) {
 
 /* ---- the end of a connection --------------------------------------------
  *
- * The last bytes first.  Where the kernel has no room for buffered bytes, a descriptor of our own keeps the
- * socket open, and the window's thread sends the rest (c->lingering). */
+ * The last bytes first.  Where the kernel has no room for buffered bytes, it gets a wider send buffer.  Where
+ * that does not help, a descriptor of our own keeps the socket open, and the window's thread sends the rest
+ * (c->lingering). */
 
 enum { SLICE_MS = 100 };
 
@@ -579,12 +580,25 @@ static enum wait wait_for_room(struct conn *c, int fd, int seconds) {
     return WAIT_OVER;
 }
 
+/* After the last close nobody reads the option back.  A buffer that has grown beyond what the option may set
+ * gets smaller, and the rest lingers as before. */
+static bool kernel_takes_the_rest(struct conn *c, int fd) {
+    if (c->draining || conn_is_shared(c) || config()->no_syscalls)
+        return false;
+    int room = option(fd, SOL_SOCKET, SO_SNDBUF); /* the kernel doubles what is set: socket(7) */
+    kernel->set_option(fd, SOL_SOCKET, SO_SNDBUF, room + (int)buffer_length(c));
+    hold_push(c, PUSH_CLOSE);
+    return buffer_length(c) == 0;
+}
+
 enum close_lingers close_lingers(struct conn *c, int fd) {
     int seconds = kernel->linger(fd);
     if (seconds == 0 && !c->draining && !conn_is_shared(c)) {
         buffer_free(c); /* the close resets the connection: what was not sent is dropped */
         return CLOSE_ENDS;
     }
+    if (kernel_takes_the_rest(c, fd))
+        return CLOSE_ENDS;
     if (seconds > 0) {
         enum wait wait = wait_for_room(c, fd, seconds);
         if (wait != WAIT_OVER)

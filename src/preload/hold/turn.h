@@ -269,8 +269,9 @@ enum { CLOSE_LOWEST = 256 }; /* a descriptor of our own is not below it, if it c
 
 /* The application closes the last descriptor while the kernel has no room for
  * the buffered bytes: a descriptor of our own keeps the connection open until
- * the window's thread has sent them.  Lock held.  CLOSE_ENDS: no descriptor was available; the
- * bytes were sent as far as room came in time; or SO_LINGER asks for a reset.  CLOSE_UNLOCKED: the lock was
+ * the window's thread has sent them.  Lock held.  CLOSE_ENDS: a larger SO_SNDBUF made room; no
+ * descriptor was available, and the bytes were sent as far as room came in time; or SO_LINGER asks
+ * for a reset.  CLOSE_UNLOCKED: the lock was
  * released, and cannot be had again.
  *
  * Where SO_LINGER has a time, the close waits for room as long, as the kernel's own close would, and then
