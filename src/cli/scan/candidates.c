@@ -67,7 +67,6 @@ bool scan_candidate_sampled(struct scan_candidate *c, const struct scan_sample *
     if (s->inode)
         c->inode = s->inode; /* 0 once the last descriptor is closed */
     c->uid = s->uid;
-    c->cgroup = s->cgroup;
     c->span.watched_ns = c->judge.watched_ns;
     c->span.alive_ns = s->at_ns - c->discovered_ns;
     if (c->judge.held)

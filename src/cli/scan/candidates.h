@@ -18,7 +18,7 @@ struct scan_candidate {
     struct scan_estimate finished; /* of earlier spans */
     uint64_t discovered_ns;        /* the beginning of the span */
     uint64_t held_watched_ns;      /* watched time of the span until the last hold */
-    uint64_t inode, cgroup, peer_inode;
+    uint64_t inode, peer_inode;
     uint32_t uid;
     bool active;      /* watched, or waiting for its turn */
     bool peer_sought; /* the other end has been looked for */

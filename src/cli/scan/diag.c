@@ -177,8 +177,6 @@ static int take_sample(struct nlmsghdr *h, struct scan_sample *s) {
     for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
         if (a->rta_type == INET_DIAG_INFO)
             result = take_info(RTA_DATA(a), RTA_PAYLOAD(a), s);
-        else if (a->rta_type == INET_DIAG_CGROUP_ID && RTA_PAYLOAD(a) >= sizeof(s->cgroup))
-            memcpy(&s->cgroup, RTA_DATA(a), sizeof(s->cgroup));
     }
     return result;
 }

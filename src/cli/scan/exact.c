@@ -223,7 +223,6 @@ static void fill_in(struct exact *e, const struct scan_total *t, uint64_t cookie
                 .interface = t->interface,
                 .cookie = {(uint32_t)cookie, (uint32_t)(cookie >> 32)}},
         .inode = t->inode,
-        .cgroup = t->cgroup,
         .uid = t->user,
         .pid = e->knows_pids ? (pid_t)t->process : 0, /* 0: it is sought by its socket */
         .one_way = t->answered == 0,

@@ -18,7 +18,6 @@ enum { SCAN_THREAD = 16 };
 struct scan_connection {
     struct scan_key key;
     uint64_t inode, peer_inode; /* 0: not of this host's processes */
-    uint64_t cgroup;            /* 0: not known */
     uint32_t uid;
     pid_t pid;                /* 0: not known yet (sampled) */
     char thread[SCAN_THREAD]; /* "": not known */

@@ -20,9 +20,8 @@ struct scan_key {
 };
 
 struct scan_sample {
-    uint64_t at_ns;  /* CLOCK_MONOTONIC */
-    uint64_t inode;  /* 0: no process has it any more */
-    uint64_t cgroup; /* 0: not told (Linux before 5.9) */
+    uint64_t at_ns; /* CLOCK_MONOTONIC */
+    uint64_t inode; /* 0: no process has it any more */
     uint32_t uid;
     uint32_t queued;  /* bytes written and not acknowledged, the unsent ones included */
     uint32_t unsent;  /* bytes of them that were never sent */

@@ -271,7 +271,6 @@ static bool report(const struct scan_candidate *c, struct scan_connection *to) {
         .key = c->key,
         .inode = c->inode,
         .peer_inode = c->peer_inode,
-        .cgroup = c->cgroup,
         .uid = c->uid,
         .stalls = e,
         .one_way = scan_judge_one_way(&c->judge),

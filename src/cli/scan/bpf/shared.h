@@ -33,8 +33,8 @@ struct scan_call {
 struct scan_total {
     __u64 stalls, lost_ns;
     __u64 answered; /* stalls after which the peer sent data */
-    __u64 inode, cgroup;
-    __u32 process, thread, user;
+    __u64 inode;
+    __u32 process, user;
     char name[NAME_SIZE];                /* of the thread */
     __u16 family, local_port, peer_port; /* host byte order */
     __u32 interface;

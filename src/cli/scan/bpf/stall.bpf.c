@@ -22,9 +22,7 @@
 
 struct hold {
     __u64 begin_ns;
-    __u64 cgroup;
-    __u64 thread;
-    __u32 user;
+    __u32 process, user;
     __u32 next; /* snd_nxt at the hold: a larger one means that the data has been sent */
     __u8 held, waits;
     __u8 stalls;       /* 1: the socket has stalled */
@@ -78,9 +76,8 @@ static __always_inline void begin_hold(struct hold *h, const struct tcp_sock *tp
     h->begin_ns = bpf_ktime_get_ns();
     h->next = tp->snd_nxt;
     h->held = 1;
-    h->thread = bpf_get_current_pid_tgid();
+    h->process = bpf_get_current_pid_tgid() >> 32;
     h->user = (__u32)bpf_get_current_uid_gid();
-    h->cgroup = bpf_get_current_cgroup_id();
     bpf_get_current_comm(h->name, sizeof(h->name));
 }
 
@@ -216,10 +213,8 @@ static __always_inline void count_stall(struct sock *sk, struct hold *h, __u64 t
     }
     t->stalls++;
     t->lost_ns += took_ns;
-    t->process = h->thread >> 32;
-    t->thread = (__u32)h->thread;
+    t->process = h->process;
     t->user = h->user;
-    t->cgroup = h->cgroup;
     __builtin_memcpy(t->name, h->name, sizeof(t->name));
     h->waits = 1;
     h->stalls = 1;
