@@ -302,12 +302,6 @@ static int collect(void *source, struct scan_result *r) {
     return 0;
 }
 
-static const struct stats_files *places(void *source, const struct scan_table *t) {
-    (void)source;
-    (void)t;
-    return NULL;
-}
-
 static void forget(void *source, const struct scan_key *keys, size_t count) {
     struct sampled *s = source;
     enum { MANY = 4096, KEPT_S = 60, KEPT_OF_MANY_S = 2 };
@@ -320,4 +314,4 @@ static void forget(void *source, const struct scan_key *keys, size_t count) {
     s->turn_due = 0;
 }
 
-const struct scan_source scan_sampled = {begin, run, collect, places, forget, end};
+const struct scan_source scan_sampled = {begin, run, collect, NULL, forget, end};

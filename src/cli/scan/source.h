@@ -29,7 +29,7 @@ struct scan_source {
     /* The findings so far; the caller calls scan_result_free().  0 or -errno. */
     int (*collect)(void *source, struct scan_result *r);
     /* The code that writes the pieces, in the processes of these rows; it belongs to the source.
-     * NULL: this source does not know it. */
+     * The member is NULL, or it returns NULL: this source does not know it. */
     const struct stats_files *(*places)(void *source, const struct scan_table *t);
     /* Drops these connections: a new stall on one of them counts from 0.  It also drops connections
      * without anything to report that are not watched any more. */

@@ -88,7 +88,7 @@ int survey_look(struct survey *s, double seconds, int (*show)(struct survey *s))
             break;
         scan_result_free(&s->result);
     }
-    s->places = s->source->places(s->state, &s->table);
+    s->places = s->source->places ? s->source->places(s->state, &s->table) : NULL;
     return 0;
 }
 
