@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "source.h"
+#include "clock_ns.h"
 
 enum {
     BUFFER = 64 * 1024,
@@ -173,11 +173,13 @@ static int take_sample(struct nlmsghdr *h, struct scan_sample *s) {
     struct rtattr *a = (void *)((uintptr_t)m + sizeof(*m)); /* RTA_NEXT() takes no const */
     int left = (int)(h->nlmsg_len - NLMSG_LENGTH(sizeof(*m))), result = -ENOENT;
     *s = (struct scan_sample){
-        .at_ns = scan_now(), .inode = m->idiag_inode, .uid = m->idiag_uid, .queued = m->idiag_wqueue};
-    for (; RTA_OK(a, left); a = RTA_NEXT(a, left)) {
+        .at_ns = clock_ns(CLOCK_MONOTONIC),
+                                .inode = m->idiag_inode,
+                                .uid = m->idiag_uid,
+                                .queued = m->idiag_wqueue};
+    for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
         if (a->rta_type == INET_DIAG_INFO)
             result = take_info(RTA_DATA(a), RTA_PAYLOAD(a), s);
-    }
     return result;
 }
 

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "capability.h"
-#include "choose.h"
 #include "scan_table.h"
 
 enum {

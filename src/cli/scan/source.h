@@ -39,6 +39,12 @@ struct scan_source {
 
 extern const struct scan_source scan_sampled, scan_exact;
 
+/* Begins the source with this name.  name == NULL: begins `exact`, or `sampled` if that fails, with the
+ * reason in not_exact.  Returns the source's state, or NULL with the reason in `error`. */
+void *scan_source_begin(const char *name, const struct scan_options *o,
+                        const struct scan_source **source, char not_exact[SCAN_ERROR],
+                        char error[SCAN_ERROR]);
+
 uint64_t scan_now(void); /* CLOCK_MONOTONIC */
 void scan_sleep_until(uint64_t due_ns);
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <signal.h>
 
-#include "choose.h"
 #include "late.h"
 #include "scan_report.h"
 
