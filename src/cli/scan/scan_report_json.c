@@ -79,37 +79,37 @@ static void places(struct json *j, const struct stats_files *s) {
     json_array_end(j);
 }
 
-static void verdict(struct json *j, const struct scan_report *report) {
+static void verdict(struct json *j, const struct survey *s) {
     struct prose p = {.used = 0};
-    scan_sentence(&p, report, false);
+    scan_sentence(&p, s, false);
     json_object(j, "verdict");
-    verdict_json(j, report->verdict, p.text);
+    verdict_json(j, &s->verdict, p.text);
     json_array(j, "notes");
-    if (scan_note(report))
-        json_string(j, NULL, scan_note(report));
+    if (scan_note(s))
+        json_string(j, NULL, scan_note(s));
     json_array_end(j);
     json_object_end(j);
 }
 
 /* How the scan was made, in words, and the next command to type. */
-static void words(struct json *j, const struct scan_report *report) {
-    const struct scan_table *t = report->table;
+static void words(struct json *j, const struct survey *s) {
+    const struct scan_table *t = &s->table;
     struct prose p = {.used = 0}, next = {.used = 0};
-    scan_report_head(&p, report, false);
+    scan_report_head(&p, s, false);
     json_string(j, "how", p.text);
     json_string(j, "next", t->count > t->one_way && scan_next(&next, t) ? next.text : NULL);
 }
 
-void scan_report_json(FILE *out, const struct scan_report *report) {
-    const struct scan_result *r = report->result;
+void scan_report_json(FILE *out, const struct survey *s) {
+    const struct scan_result *r = &s->result;
     double seconds = (double)(r->ended_ns - r->began_ns) / 1e9;
     struct json j = json_begin(out);
     json_document(&j, "scan");
-    verdict(&j, report);
-    words(&j, report);
-    json_string(&j, "scope", report->scope);
+    verdict(&j, s);
+    words(&j, s);
+    json_string(&j, "scope", s->scope);
     json_string(&j, "source", scan_kind_name(r->kind));
-    json_string(&j, "not_exact", report->not_exact);
+    json_string(&j, "not_exact", s->not_exact[0] ? s->not_exact : NULL);
     json_real(&j, "seconds", seconds);
     json_unsigned(&j, "sockets", r->sockets);
     json_unsigned(&j, "dumps", r->dumps);
@@ -117,11 +117,11 @@ void scan_report_json(FILE *out, const struct scan_report *report) {
     json_real(&j, "share_of_a_core", r->share);
     json_unsigned(&j, "lost_events", r->lost);
     json_object(&j, "all");
-    estimate(&j, &report->table->all, seconds);
+    estimate(&j, &s->table.all, seconds);
     json_object_end(&j);
-    rows(&j, "rows", report->table, false, seconds);
-    rows(&j, "one_way", report->table, true, seconds);
-    places(&j, report->places);
+    rows(&j, "rows", &s->table, false, seconds);
+    rows(&j, "one_way", &s->table, true, seconds);
+    places(&j, s->places);
     json_object_end(&j);
     json_end(&j);
 }

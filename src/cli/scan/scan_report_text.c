@@ -42,10 +42,10 @@ static const char *receiver_text(const struct scan_row *r, char *text, size_t si
     return r->peer_local ? "several, or not to be known" : "elsewhere";
 }
 
-void scan_report_head(struct prose *p, const struct scan_report *report, bool ascii) {
-    const struct scan_result *r = report->result;
+void scan_report_head(struct prose *p, const struct survey *s, bool ascii) {
+    const struct scan_result *r = &s->result;
     char text[NAME_ROOM];
-    prose_add(p, "Scanned %s for %s, source %s: ", report->scope,
+    prose_add(p, "Scanned %s for %s, source %s: ", s->scope,
               time_text(r->ended_ns - r->began_ns, ascii, text), scan_kind_name(r->kind));
     if (r->kind == SCAN_EXACT)
         prose_add(p, r->lost ? "not every stall was seen;" : "every stall was seen;");
@@ -59,25 +59,25 @@ void scan_report_head(struct prose *p, const struct scan_report *report, bool as
                   " All sockets were looked at every %s: a connection that stalls for a small part "
                   "of its time only may be missing.",
                   time_text(r->dump_every_ns, ascii, text));
-    if (report->not_exact)
-        prose_add(p, " Not exact: %s.", report->not_exact);
+    if (s->not_exact[0])
+        prose_add(p, " Not exact: %s.", s->not_exact);
     if (r->lost)
         prose_add(p, " %" PRIu64 " events found no room: there were more stalls than these.",
                   r->lost);
 }
 
-static void stalls(struct prose *p, const struct scan_report *report, bool ascii) {
-    const struct scan_estimate *all = &report->table->all;
-    const struct scan_row *worst = &report->table->rows[0];
-    uint64_t n = report->verdict->stalls;
+static void stalls(struct prose *p, const struct survey *s, bool ascii) {
+    const struct scan_estimate *all = &s->table.all;
+    const struct scan_row *worst = &s->table.rows[0];
+    uint64_t n = s->verdict.stalls;
     char number[NAME_ROOM], each[NAME_ROOM], lost[NAME_ROOM], whole[NAME_ROOM];
     char who[ENDPOINT_ROOM + NAME_ROOM], address[ENDPOINT_ROOM];
-    prose_add(p, "%s%s stall%s of %s cost %s in %s", report->result->kind == SCAN_EXACT ? "" : "About ",
+    prose_add(p, "%s%s stall%s of %s cost %s in %s", s->result.kind == SCAN_EXACT ? "" : "About ",
               count_text(n, number), n == 1 ? "" : "s",
               time_text((uint64_t)(all->lost_ns / all->count), ascii, each),
               time_text((uint64_t)all->lost_ns, ascii, lost),
-              time_text(report->result->ended_ns - report->result->began_ns, ascii, whole));
-    if (report->table->count - report->table->one_way == 1)
+              time_text(s->result.ended_ns - s->result.began_ns, ascii, whole));
+    if (s->table.count - s->table.one_way == 1)
         prose_add(p, ", all of it");
     else if (worst->stalls.lost_ns > all->lost_ns / 2)
         prose_add(p, ", most of it");
@@ -88,34 +88,34 @@ static void stalls(struct prose *p, const struct scan_report *report, bool ascii
               address_text(&worst->endpoint, address));
 }
 
-void scan_sentence(struct prose *p, const struct scan_report *report, bool ascii) {
-    if (report->verdict->stalls)
-        stalls(p, report, ascii);
-    bool few = verdict_of(report->verdict) == VERDICT_TOO_FEW && report->verdict->exchanges;
-    verdict_words(p, report->verdict, few ? "" : " on connections that lasted");
+void scan_sentence(struct prose *p, const struct survey *s, bool ascii) {
+    if (s->verdict.stalls)
+        stalls(p, s, ascii);
+    bool few = verdict_of(&s->verdict) == VERDICT_TOO_FEW && s->verdict.exchanges;
+    verdict_words(p, &s->verdict, few ? "" : " on connections that lasted");
     prose_add(p, ".");
 }
 
-const char *scan_note(const struct scan_report *report) {
-    if (report->of_process && !report->verdict->stalls && !report->verdict->exchanges)
+const char *scan_note(const struct survey *s) {
+    if (s->filter.pid && !s->verdict.stalls && !s->verdict.exchanges)
         return "Connections of its workers, if it has some, are not its own: --port or --unit looks at all.";
-    return report->verdict->stalls
+    return s->verdict.stalls
                ? NULL
                : "A stall is seen at its sender only: where the sender is elsewhere, scan there.";
 }
 
-static void head(FILE *out, const struct scan_report *report, bool ascii) {
+static void head(FILE *out, const struct survey *s, bool ascii) {
     struct prose p = {.used = 0};
-    scan_report_head(&p, report, ascii);
+    scan_report_head(&p, s, ascii);
     prose_print(out, &p, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
     fputc('\n', out);
     p.used = 0;
-    scan_sentence(&p, report, ascii);
+    scan_sentence(&p, s, ascii);
     fputs(colour(out, BOLD), out);
     prose_print(out, &p, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
     fputs(colour(out, PLAIN), out);
-    if (scan_note(report))
-        print_wrapped(out, scan_note(report), 0, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
+    if (scan_note(s))
+        print_wrapped(out, scan_note(s), 0, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
 }
 
 static const struct grid_column columns[] = {
@@ -157,8 +157,8 @@ static void row(FILE *out, const struct grid *g, const struct scan_row *r, const
 }
 
 /* A pipe gets all columns. */
-static void table(FILE *out, const struct scan_report *report, bool one_way, bool ascii) {
-    const struct scan_table *t = report->table;
+static void table(FILE *out, const struct survey *s, bool one_way, bool ascii) {
+    const struct scan_table *t = &s->table;
     const struct grid g = grid_fit(columns, ARRAY_SIZE(columns),
                                    isatty(fileno(out)) ? (unsigned)terminal_width(out) : UINT_MAX);
     size_t shown = 0, more = 0;
@@ -167,7 +167,7 @@ static void table(FILE *out, const struct scan_report *report, bool one_way, boo
         if (t->rows[i].one_way != one_way)
             continue;
         if (shown < ROWS_SHOWN)
-            row(out, &g, &t->rows[i], report->result, ascii);
+            row(out, &g, &t->rows[i], &s->result, ascii);
         else
             more++;
         shown++;
@@ -215,23 +215,23 @@ static void next(FILE *out, const struct scan_table *t) {
     prose_print(out, &p, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
 }
 
-void scan_report_text(FILE *out, const struct scan_report *report) {
-    const struct scan_table *t = report->table;
+void scan_report_text(FILE *out, const struct survey *s) {
+    const struct scan_table *t = &s->table;
     bool ascii = !speaks_utf8();
     size_t stalling = t->count - t->one_way;
-    head(out, report, ascii);
+    head(out, s, ascii);
     if (stalling) {
         fputc('\n', out);
-        table(out, report, false, ascii);
+        table(out, s, false, ascii);
     }
     if (t->one_way) {
         fputs("\nStreams of small writes without an answer, which Nagle's algorithm buffers on "
               "purpose:\n\n",
               out);
-        table(out, report, true, ascii);
+        table(out, s, true, ascii);
     }
-    if (report->places)
-        sites_text(out, report->places, NULL, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
+    if (s->places)
+        sites_text(out, s->places, NULL, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
     if (stalling)
         next(out, t);
 }

@@ -91,22 +91,11 @@ int survey_look(struct survey *s, double seconds, int (*show)(struct survey *s))
     return 0;
 }
 
-static struct scan_report told_of(struct survey *s) {
-    return (struct scan_report){.result = &s->result,
-                                .table = &s->table,
-                                .places = s->places,
-                                .not_exact = s->not_exact[0] ? s->not_exact : NULL,
-                                .verdict = &s->verdict,
-                                .scope = s->scope,
-                                .of_process = s->filter.pid != 0};
-}
-
-void survey_report(FILE *out, struct survey *s, bool json) {
-    struct scan_report told = told_of(s);
+void survey_report(FILE *out, const struct survey *s, bool json) {
     if (json)
-        scan_report_json(out, &told);
+        scan_report_json(out, s);
     else
-        scan_report_text(out, &told);
+        scan_report_text(out, s);
 }
 
 void survey_end(struct survey *s) {

@@ -22,10 +22,10 @@ struct survey {
 
     const struct scan_source *source;
     void *state;
-    char not_exact[SCAN_ERROR];
+    char not_exact[SCAN_ERROR]; /* why the source is `sampled`; "": it was asked for */
     struct scan_table table;
     struct scan_result result;
-    const struct stats_files *places;
+    const struct stats_files *places; /* where the pieces are written; NULL: not known */
     struct scan_traffic traffic;
     struct verdict verdict; /* after survey_look() */
 };
@@ -39,7 +39,7 @@ bool survey_begin(struct survey *s, char error[SCAN_ERROR]);
 /* Scans for `seconds` (0: without an end) and calls `show`, if it is not NULL, each second.  0 or -errno. */
 int survey_look(struct survey *s, double seconds, int (*show)(struct survey *s));
 
-void survey_report(FILE *out, struct survey *s, bool json);
+void survey_report(FILE *out, const struct survey *s, bool json);
 
 void survey_end(struct survey *s);
 
