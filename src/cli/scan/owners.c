@@ -13,14 +13,14 @@
 
 #include "process_stat.h"
 
-int scan_owner_order(const void *a, const void *b) {
+static int order(const void *a, const void *b) {
     const struct scan_owner *x = a, *y = b;
     return x->inode < y->inode ? -1 : x->inode > y->inode;
 }
 
-static struct scan_owner *find(struct scan_owner *owners, size_t count, uint64_t inode) {
+struct scan_owner *scan_owner_find(struct scan_owner *owners, size_t count, uint64_t inode) {
     const struct scan_owner wanted = {.inode = inode};
-    return bsearch(&wanted, owners, count, sizeof(*owners), scan_owner_order);
+    return count && inode ? bsearch(&wanted, owners, count, sizeof(*owners), order) : NULL;
 }
 
 /* Looks at the descriptors of one process.  Returns how many of the sockets it has.  A socket that
@@ -40,7 +40,7 @@ static size_t look_at(pid_t pid, int folder, struct scan_owner *owners, size_t c
         if (n <= 8 || memcmp(target, "socket:[", 8) != 0)
             continue;
         target[n] = '\0';
-        struct scan_owner *owner = find(owners, count, strtoull(target + 8, NULL, 10));
+        struct scan_owner *owner = scan_owner_find(owners, count, strtoull(target + 8, NULL, 10));
         if (owner && owner->process.pid == 0) {
             scan_process_of(pid, &owner->process);
             found++;
@@ -53,7 +53,7 @@ static size_t look_at(pid_t pid, int folder, struct scan_owner *owners, size_t c
 
 void scan_owners_sort(struct scan_owner *owners, size_t count) {
     if (count)
-        qsort(owners, count, sizeof(*owners), scan_owner_order);
+        qsort(owners, count, sizeof(*owners), order);
 }
 
 /* The walk costs 2 us for each descriptor of each process, so it ends when all sockets are found.  A
@@ -77,11 +77,8 @@ bool scan_owners_find(struct scan_owner *owners, size_t count, size_t *left) {
     return complete;
 }
 
-const struct scan_process *scan_owner_of(const struct scan_owner *owners, size_t count,
-                                         uint64_t inode) {
-    const struct scan_owner wanted = {.inode = inode};
-    const struct scan_owner *found =
-        count && inode ? bsearch(&wanted, owners, count, sizeof(*owners), scan_owner_order) : NULL;
+const struct scan_process *scan_owner_of(struct scan_owner *owners, size_t count, uint64_t inode) {
+    const struct scan_owner *found = scan_owner_find(owners, count, inode);
     return found && found->process.pid ? &found->process : NULL;
 }
 

@@ -34,11 +34,11 @@ struct scan_owner {
  * used up before all sockets were found. */
 bool scan_owners_find(struct scan_owner *owners, size_t count, size_t *left);
 void scan_owners_sort(struct scan_owner *owners, size_t count);
-int scan_owner_order(const void *a, const void *b);
 
-/* The process of the socket with this inode; NULL: not known. */
-const struct scan_process *scan_owner_of(const struct scan_owner *owners, size_t count,
-                                         uint64_t inode);
+/* The owner of the socket with this inode, if it is among the sorted ones; NULL: it is not, or inode is 0.
+ * scan_owner_of: its process; NULL: not known. */
+struct scan_owner *scan_owner_find(struct scan_owner *owners, size_t count, uint64_t inode);
+const struct scan_process *scan_owner_of(struct scan_owner *owners, size_t count, uint64_t inode);
 
 void scan_process_of(pid_t pid, struct scan_process *p);
 

@@ -11,8 +11,7 @@
 
 /* True if the inode is in the sorted part of `owners`; new ones are behind it. */
 static bool is_known(const struct scan_table *t, uint64_t inode) {
-    const struct scan_owner wanted = {.inode = inode};
-    return t->sorted && bsearch(&wanted, t->owners, t->sorted, sizeof(wanted), scan_owner_order);
+    return scan_owner_find(t->owners, t->sorted, inode) != NULL;
 }
 
 static int want(struct scan_table *t, uint64_t inode) {
@@ -104,20 +103,22 @@ void scan_table_keep(struct scan_table *t, const struct scan_result *r) {
     free(wanted);
 }
 
+/* The process with this socket; with `pid` known, of this number. */
+static void process_of(const struct scan_table *t, pid_t pid, uint64_t inode, struct scan_process *p) {
+    const struct scan_process *known = scan_owner_of(t->owners, t->sorted, inode);
+    if (known && (pid == 0 || pid == known->pid))
+        *p = *known;
+    else
+        scan_process_of(pid, p);
+}
+
 const struct scan_process *scan_table_sender(const struct scan_table *t,
                                              const struct scan_connection *c,
                                              struct scan_process *room) {
-    const struct scan_owner wanted = {.inode = c->inode};
-    const struct scan_owner *o = t->sorted && c->inode ? bsearch(&wanted, t->owners, t->sorted,
-                                                                 sizeof(wanted), scan_owner_order)
-                                                       : NULL;
-    if (o && o->process.pid && (c->pid == 0 || c->pid == o->process.pid)) {
-        *room = o->process;
-    } else if (!c->pid && o && !o->sought) {
+    const struct scan_owner *o = scan_owner_find(t->owners, t->sorted, c->inode);
+    if (!c->pid && o && !o->process.pid && !o->sought)
         return NULL;
-    } else {
-        scan_process_of(c->pid, room);
-    }
+    process_of(t, c->pid, c->inode, room);
     if (c->pid && !room->program[0]) /* it ended before it was looked at */
         memcpy(room->program, c->thread, sizeof(c->thread));
     return room;
@@ -172,20 +173,9 @@ static bool is_wanted(const struct scan_row *row, const struct scan_filter *f) {
     return !f->cgroup || is_within(&row->process, f->cgroup) || is_within(&row->peer, f->cgroup);
 }
 
-static struct scan_process process_of(const struct scan_table *t, pid_t pid, uint64_t inode) {
-    const struct scan_process *known = scan_owner_of(t->owners, t->owner_count, inode);
-    struct scan_process found = {.pid = pid};
-    if (known && (pid == 0 || pid == known->pid))
-        return *known;
-    scan_process_of(pid, &found);
-    return found;
-}
-
 static void add_row(struct scan_table *t, const struct scan_result *r,
                     const struct scan_connection *c, const struct scan_filter *f) {
     struct scan_row row = {
-        .process = process_of(t, c->pid, c->inode),
-        .peer = process_of(t, 0, c->peer_inode),
         .peer_local = c->peer_inode != 0 || has_both_ends(&c->key),
         .listens = is_service(r, &c->key),
         .one_way = c->one_way,
@@ -193,8 +183,8 @@ static void add_row(struct scan_table *t, const struct scan_result *r,
         .connections = 1,
         .stalls = c->stalls,
     };
-    if (!row.process.program[0]) /* it ended before it was looked at */
-        memcpy(row.process.program, c->thread, sizeof(c->thread));
+    scan_table_sender(t, c, &row.process);
+    process_of(t, 0, c->peer_inode, &row.peer);
     row.endpoint = row.listens ? c->key.local : c->key.peer;
     memcpy(row.thread, c->thread, sizeof(row.thread));
     if (!is_wanted(&row, f))
