@@ -315,3 +315,31 @@ int scan_diag_query(struct scan_diag *d, const struct scan_key *const keys[], si
     }
     return 0;
 }
+
+/* ---- listening ports ------------------------------------------------------- */
+
+static int by_port(const void *a, const void *b) {
+    return *(const uint16_t *)a - *(const uint16_t *)b;
+}
+
+bool scan_is_listened_on(const struct scan_listeners *l, uint16_t port) {
+    return l->count && bsearch(&port, l->ports, l->count, sizeof(port), by_port);
+}
+
+static void take_port(const struct scan_listed *found, void *arg) {
+    struct scan_listeners *l = arg;
+    uint16_t port = found->key.local.port;
+    if (scan_is_listened_on(l, port))
+        return;
+    uint16_t *more = reallocarray(l->ports, l->count + 1, sizeof(*more));
+    if (!more)
+        return;
+    l->ports = more;
+    l->ports[l->count++] = port;
+    qsort(l->ports, l->count, sizeof(*l->ports), by_port);
+}
+
+int scan_listeners_look(struct scan_listeners *l, struct scan_diag *d) {
+    int count = scan_diag_dump(d, SCAN_LISTENING, take_port, l);
+    return count < 0 && count != -ENOBUFS ? count : 0;
+}

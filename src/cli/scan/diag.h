@@ -43,6 +43,18 @@ enum { SCAN_QUERIES = 64 };
 int scan_diag_query(struct scan_diag *d, const struct scan_key *const keys[], size_t count,
                     struct scan_sample samples[], bool found[]);
 
+/* The ports with a listening socket.  They show which end of a connection is the service.  A port
+ * stays in the list when its service ends, because the report still has its connections. */
+struct scan_listeners {
+    uint16_t *ports; /* sorted */
+    size_t count;
+};
+
+/* Adds the ports that have a listening socket now.  0 or -errno. */
+int scan_listeners_look(struct scan_listeners *l, struct scan_diag *d);
+
+bool scan_is_listened_on(const struct scan_listeners *l, uint16_t port);
+
 /* The key of the other end of a connection within this host. */
 struct scan_key scan_key_reversed(const struct scan_key *key);
 

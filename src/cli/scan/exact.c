@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "capability.h"
-#include "listeners.h"
+#include "diag.h"
 #include "owners.h"
 #include "source.h"
 
@@ -258,12 +258,9 @@ static int collect(void *source, struct scan_result *r) {
                               .ended_ns = scan_now(),
                               .lost = e->program->bss->lost};
     r->connections = calloc(room + 1, sizeof(*r->connections));
-    r->listening = scan_listeners_copy(&e->listeners);
-    r->listening_count = e->listeners.count;
-    if (!r->connections || !r->listening) {
-        scan_result_free(r);
+    r->listening = &e->listeners;
+    if (!r->connections)
         return -ENOMEM;
-    }
     for (const __u64 *last = NULL; r->count < room && bpf_map_get_next_key(map, last, &key) == 0;
          last = &key) {
         struct scan_total t;

@@ -35,8 +35,7 @@ struct scan_result {
     uint64_t lost;                       /* events without room (exact) */
     struct scan_connection *connections; /* only those that had stalls */
     size_t count;
-    uint16_t *listening; /* ports, sorted */
-    size_t listening_count;
+    const struct scan_listeners *listening; /* the source's own (diag.h) */
 };
 
 #endif

@@ -14,7 +14,6 @@
 #include "candidates.h"
 #include "clock_ns.h"
 #include "diag.h"
-#include "listeners.h"
 #include "source.h"
 
 enum {
@@ -54,9 +53,8 @@ static int dump_listeners(struct sampled *s) {
 
 /* Is it known which end of the connection is the service? */
 static bool is_explained(const struct sampled *s, const struct scan_key *key) {
-    const struct scan_listeners *l = &s->listeners;
-    return scan_is_listened_on(l->ports, l->count, key->local.port) ||
-           scan_is_listened_on(l->ports, l->count, key->peer.port);
+    return scan_is_listened_on(&s->listeners, key->local.port) ||
+           scan_is_listened_on(&s->listeners, key->peer.port);
 }
 
 static bool is_wanted(const struct sampled *s, const struct scan_key *key) {
@@ -288,17 +286,14 @@ static int collect(void *source, struct scan_result *r) {
         .share = scan_own_share(s->budget.began_ns, now),
         .sockets = s->sockets,
         .dumps = s->dumps,
+        .listening = &s->listeners,
         .dump_every_ns = s->dumps ? (now - s->budget.began_ns) / s->dumps : 0,
     };
     r->connections = calloc(s->candidates.count + 1, sizeof(*r->connections));
-    r->listening = scan_listeners_copy(&s->listeners);
-    if (!r->connections || !r->listening) {
-        scan_result_free(r);
+    if (!r->connections)
         return -ENOMEM;
-    }
     for (size_t i = 0; i < s->candidates.count; i++)
         r->count += report(s->candidates.list[i], &r->connections[r->count]);
-    r->listening_count = s->listeners.count;
     return 0;
 }
 

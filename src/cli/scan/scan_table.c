@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "listeners.h"
+#include "diag.h"
 
 /* ---- owners of sockets ------------------------------------------------------- */
 
@@ -126,16 +126,12 @@ const struct scan_process *scan_table_sender(const struct scan_table *t,
 
 /* ---- rows ------------------------------------------------------------------ */
 
-static bool listens(const struct scan_result *r, uint16_t port) {
-    return scan_is_listened_on(r->listening, r->listening_count, port);
-}
-
 /* True if the sender is the service.  Where neither port has a listening socket, the lower port is
  * taken for the service's. */
 static bool is_service(const struct scan_result *r, const struct scan_key *key) {
-    if (listens(r, key->local.port))
+    if (scan_is_listened_on(r->listening, key->local.port))
         return true;
-    return !listens(r, key->peer.port) && key->local.port < key->peer.port;
+    return !scan_is_listened_on(r->listening, key->peer.port) && key->local.port < key->peer.port;
 }
 
 static bool same_address(const struct stats_address *a, const struct stats_address *b) {

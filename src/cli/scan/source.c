@@ -27,7 +27,6 @@ double scan_own_share(uint64_t began_ns, uint64_t now_ns) {
 
 void scan_result_free(struct scan_result *r) {
     free(r->connections);
-    free(r->listening);
     *r = (struct scan_result){0};
 }
 
