@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Is data of a socket held back by Nagle's algorithm?  The arriving segment shows it.  Of scan and attach,
- * each with the members of kernel structures that it reads (kernel_types.h).
+ * behind kernel_types.h.
  */
 #ifndef UNSTALL_HELD_BPF_H
 #define UNSTALL_HELD_BPF_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The members of kernel structures that stall.bpf.c reads.  libbpf fills in their offsets when it
- * loads the program (CO-RE), so order, size and missing members do not matter here.
+ * The members of kernel structures that the BPF programs of scan and attach read.  libbpf fills in their
+ * offsets when it loads a program (CO-RE), so order, size and missing members do not matter here.
  */
-#ifndef UNSTALL_SCAN_KERNEL_TYPES_H
-#define UNSTALL_SCAN_KERNEL_TYPES_H
+#ifndef UNSTALL_KERNEL_TYPES_H
+#define UNSTALL_KERNEL_TYPES_H
 
 #include <linux/types.h>
 
@@ -34,6 +34,30 @@ struct sock_common {
     int skc_bound_dev_if;
     possible_net_t skc_net;
     struct in6_addr skc_v6_daddr, skc_v6_rcv_saddr;
+    volatile unsigned char skc_state;
+};
+
+struct kernfs_node {
+    __u64 id;
+};
+
+struct cgroup {
+    int level;
+    struct kernfs_node *kn;
+    struct cgroup *ancestors[];
+};
+
+struct sock_cgroup_data {
+    struct cgroup *cgroup;
+};
+
+struct sock {
+    struct sock_common __sk_common;
+    __u16 sk_protocol;
+    unsigned long sk_pacing_rate;
+    struct socket *sk_socket;
+    struct sock_cgroup_data sk_cgrp_data;
+    void *sk_bpf_storage;
 };
 
 struct inode {
@@ -46,17 +70,20 @@ struct file {
 
 struct socket {
     struct file *file;
+    struct sock *sk;
 };
 
-struct sock {
-    struct sock_common __sk_common;
-    __u16 sk_protocol;
-    unsigned long sk_pacing_rate;
-    struct socket *sk_socket;
-    void *sk_bpf_storage;
+struct request_sock {
+    struct request_sock *dl_next;
+    struct sock *sk;
+};
+
+struct request_sock_queue {
+    struct request_sock *rskq_accept_head;
 };
 
 struct inet_connection_sock {
+    struct request_sock_queue icsk_accept_queue;
     __u8 icsk_ca_state : 5;
 };
 
@@ -70,9 +97,15 @@ struct minmax {
 
 struct tcp_sock {
     struct inet_connection_sock inet_conn;
-    __u32 copied_seq, write_seq, snd_nxt, snd_una, snd_wnd, snd_sml, snd_cwnd, packets_out, mss_cache;
+    __u32 copied_seq, rcv_nxt, write_seq, snd_nxt, snd_una, snd_wnd, snd_sml, snd_cwnd;
+    __u32 mss_cache, packets_out, data_segs_out;
+    __u64 tcp_mstamp;
     __u8 nonagle : 4;
     struct minmax rtt_min;
+};
+
+struct mptcp_sock {
+    struct sock *first;
 };
 
 /* keep_call() copies the whole structure; registers_of() of places.c knows its order. */
@@ -84,6 +117,31 @@ struct sk_buff {
     unsigned int len;
     unsigned char *head;
     __u16 transport_header;
+};
+
+struct task_struct {
+    int tgid;
+    struct task_struct *group_leader;
+    __u64 start_time;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+    struct seq_file *seq;
+};
+
+struct bpf_iter__task_file {
+    struct bpf_iter_meta *meta;
+    struct task_struct *task;
+    __u32 fd;
+    struct file *file;
+};
+
+struct bpf_iter__tcp {
+    struct bpf_iter_meta *meta;
+    struct sock_common *sk_common;
+    __u32 uid;
 };
 
 #pragma clang attribute pop
