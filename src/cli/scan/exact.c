@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -178,21 +177,11 @@ static int run(void *source, uint64_t until_ns, const volatile sig_atomic_t *sto
     return scan_listeners_look(&e->listeners, e->diag);
 }
 
-static struct stats_address address_of(const struct scan_total *t, const __u8 bytes[16],
-                                       uint16_t port) {
-    static const __u8 mapped[12] = {[10] = 0xff, [11] = 0xff};
-    struct stats_address a = {.port = port};
-    bool is_mapped = t->family == AF_INET6 && memcmp(bytes, mapped, sizeof(mapped)) == 0;
-    a.family = t->family == AF_INET || is_mapped ? AF_INET : AF_INET6;
-    memcpy(a.address, is_mapped ? bytes + 12 : bytes, a.family == AF_INET ? 4 : 16);
-    return a;
-}
-
 /* A connection of one address to itself is in one namespace.  Where `diag` looks into another one, these
  * addresses are another connection. */
 static bool is_hidden(const struct exact *e, const struct scan_total *t) {
     return t->network && e->network && t->network != e->network &&
-           memcmp(t->local, t->peer, sizeof(t->peer)) == 0;
+           memcmp(t->local.address, t->peer.address, sizeof(t->peer.address)) == 0;
 }
 
 static uint64_t peer_of(struct exact *e, const struct scan_total *t, uint64_t cookie,
@@ -220,6 +209,8 @@ static void fill_in(struct exact *e, const struct scan_total *t, uint64_t cookie
                     struct scan_connection *c) {
     *c = (struct scan_connection){
         .key = {.family = (uint8_t)t->family,
+                .local = t->local,
+                .peer = t->peer,
                 .interface = t->interface,
                 .cookie = {(uint32_t)cookie, (uint32_t)(cookie >> 32)}},
         .inode = t->inode,
@@ -227,17 +218,10 @@ static void fill_in(struct exact *e, const struct scan_total *t, uint64_t cookie
         .pid = e->knows_pids ? (pid_t)t->process : 0, /* 0: it is sought by its socket */
         .one_way = t->answered == 0,
     };
-    c->key.local = address_of(t, t->local, t->local_port);
-    c->key.peer = address_of(t, t->peer, t->peer_port);
     memcpy(c->thread, t->name, sizeof(c->thread));
     c->thread[SCAN_THREAD - 1] = '\0';
     scan_estimate_exact(&c->stalls, t->stalls, t->lost_ns);
     c->peer_inode = peer_of(e, t, cookie, &c->key);
-}
-
-static bool is_wanted(const struct exact *e, const struct scan_total *t) {
-    uint16_t port = e->options.port;
-    return port == 0 || t->local_port == port || t->peer_port == port;
 }
 
 static size_t count_totals(int map) {
@@ -264,10 +248,8 @@ static int collect(void *source, struct scan_result *r) {
     for (const __u64 *last = NULL; r->count < room && bpf_map_get_next_key(map, last, &key) == 0;
          last = &key) {
         struct scan_total t;
-        if (bpf_map_lookup_elem(map, &key, &t) != 0 || !is_wanted(e, &t))
-            continue;
-        fill_in(e, &t, key, &r->connections[r->count]);
-        r->count++;
+        if (bpf_map_lookup_elem(map, &key, &t) == 0 && scan_has_port(&t.local, &t.peer, e->options.port))
+            fill_in(e, &t, key, &r->connections[r->count++]);
     }
     r->share = scan_own_share(e->began_ns, r->ended_ns);
     return 0;

@@ -19,6 +19,12 @@ struct scan_key {
     uint32_t cookie[2];
 };
 
+/* True if a connection with these ends has this port; 0: any. */
+static inline bool scan_has_port(const struct stats_address *local, const struct stats_address *peer,
+                                 uint16_t port) {
+    return port == 0 || local->port == port || peer->port == port;
+}
+
 struct scan_sample {
     uint64_t at_ns; /* CLOCK_MONOTONIC */
     uint64_t inode; /* 0: no process has it any more */

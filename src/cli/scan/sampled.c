@@ -57,14 +57,10 @@ static bool is_explained(const struct sampled *s, const struct scan_key *key) {
            scan_is_listened_on(&s->listeners, key->peer.port);
 }
 
-static bool is_wanted(const struct sampled *s, const struct scan_key *key) {
-    uint16_t port = s->options.port;
-    return port == 0 || key->local.port == port || key->peer.port == port;
-}
-
 static void take_listed(const struct scan_listed *l, void *arg) {
     struct sampled *s = arg;
-    if (l->queued == 0 || l->queued > QUEUED_MOST || !l->in_flight || !is_wanted(s, &l->key) ||
+    if (l->queued == 0 || l->queued > QUEUED_MOST || !l->in_flight ||
+        !scan_has_port(&l->key.local, &l->key.peer, s->options.port) ||
         scan_candidate_known(&s->candidates, &l->key))
         return;
     if (s->suspect_count == s->suspect_room) {

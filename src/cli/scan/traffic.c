@@ -36,8 +36,7 @@ static bool is_other_end(const struct traffic_end *a, const struct traffic_end *
 
 static void take(const struct scan_listed *l, void *arg) {
     struct look *k = arg;
-    uint16_t port = k->t->port;
-    if (port && l->key.local.port != port && l->key.peer.port != port)
+    if (!scan_has_port(&l->key.local, &l->key.peer, k->t->port))
         return;
     if (k->count == k->room) {
         size_t room = k->room ? 2 * k->room : 256;

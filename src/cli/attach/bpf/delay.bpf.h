@@ -81,18 +81,6 @@ int BPF_PROG(after_send, struct sock *sk, int result) {
     return 0;
 }
 
-/* Does this acknowledgement let held data go, later than after a round trip? */
-static __always_inline int ends_stall(struct attach_connection *r, const struct tcp_sock *tp,
-                                      const struct tcp_segment *got, __u64 now) {
-    __u64 held_ns = r->held_ns;
-    if (tp->snd_nxt == r->held_next && is_after(tp->snd_sml, got->acknowledged))
-        return 0; /* the small segment is still in flight */
-    r->held_ns = 0;
-    return tp->snd_nxt == r->held_next && got->bytes == 0 &&
-           BPF_CORE_READ_BITFIELD(tp, nonagle) == 0 &&
-           now - held_ns >= LATE_NS + (__u64)tp->rtt_min.s[0].v * US;
-}
-
 /* New data from the peer.  A message of which the send has not returned yet began at the latest event of the
  * connection. */
 static __always_inline void on_input(struct attach_connection *r, const struct tcp_sock *tp,
@@ -111,8 +99,11 @@ int BPF_PROG(before_receive, struct sock *sk, struct sk_buff *skb) {
     struct tcp_sock *tp = r ? bpf_skc_to_tcp_sock(sk) : 0;
     if (!r || !tp || read_segment(skb, &got))
         return 0;
-    __u64 now = bpf_ktime_get_ns();
-    if (r->held_ns && ends_stall(r, tp, &got, now)) {
+    __u64 now = bpf_ktime_get_ns(), held_ns = r->held_ns;
+    enum hold_end end = held_ns ? end_of_hold(tp, &got, r->held_next, now - held_ns) : HOLD_GOES_ON;
+    if (end != HOLD_GOES_ON)
+        r->held_ns = 0;
+    if (end == STALL_ENDS) {
         struct attach_arm *sums = sums_of(r);
         r->stalls++;
         if (sums)

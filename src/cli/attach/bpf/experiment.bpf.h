@@ -32,33 +32,6 @@ static __always_inline struct attach_arm *sums_of(const struct attach_connection
     return bpf_map_lookup_elem(&arms, &arm);
 }
 
-/* An address of version 4 in one of version 6 counts as the former, as for the library. */
-static __always_inline void describe_end(struct stats_address *a, const struct in6_addr *six) {
-    __u32 words[4];
-    bpf_probe_read_kernel(words, sizeof(words), six);
-    if (words[0] == 0 && words[1] == 0 && words[2] == bpf_htonl(0xffff)) {
-        a->family = INET;
-        __builtin_memcpy(a->address, &words[3], 4);
-    } else {
-        a->family = INET6;
-        __builtin_memcpy(a->address, words, 16);
-    }
-}
-
-static __always_inline void describe(struct attach_connection *r, const struct tcp_sock *tp) {
-    const struct sock_common *c = &((const struct sock *)tp)->__sk_common;
-    if (BPF_CORE_READ(c, skc_family) == INET) {
-        r->local.family = r->peer.family = INET;
-        bpf_core_read(r->local.address, 4, &c->skc_rcv_saddr);
-        bpf_core_read(r->peer.address, 4, &c->skc_daddr);
-    } else {
-        describe_end(&r->local, &c->skc_v6_rcv_saddr);
-        describe_end(&r->peer, &c->skc_v6_daddr);
-    }
-    r->local.port = BPF_CORE_READ(c, skc_num);
-    r->peer.port = bpf_ntohs(BPF_CORE_READ(c, skc_dport));
-}
-
 /* Takes a connection into the experiment, once.  `to` is the first argument of
  * bpf_setsockopt() in this program. */
 static __always_inline void enrol(void *to, const struct tcp_sock *tp, struct attach_socket *s,
@@ -74,7 +47,7 @@ static __always_inline void enrol(void *to, const struct tcp_sock *tp, struct at
         return;
     }
     r->role = role;
-    describe(r, tp);
+    describe_ends(&r->local, &r->peer, &((const struct sock *)tp)->__sk_common);
     r->arm = assignment_arm(
         assignment_key(e->seed, e->assignment, number, &r->peer, attach_listener_of(r)), e->weight, e->arms);
     r->sent = r->answered = BPF_CORE_READ(tp, write_seq);

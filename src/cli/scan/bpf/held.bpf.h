@@ -7,6 +7,7 @@
 #define UNSTALL_HELD_BPF_H
 
 #include "late.h"
+#include "stats_format.h"
 
 enum {
     INET = 2,
@@ -44,6 +45,37 @@ static __always_inline int is_held(const struct sock *sk, const struct tcp_sock 
     return sk->sk_pacing_rate / 1000 * PACED_MS >= queued;
 }
 
+/* ---- its ends ------------------------------------------------------------------ */
+
+/* An address of version 4 in one of version 6 counts as the former, as for the library. */
+static __always_inline void describe_end(struct stats_address *a, const struct in6_addr *six) {
+    __u32 words[4];
+    bpf_probe_read_kernel(words, sizeof(words), six);
+    if (words[0] == 0 && words[1] == 0 && words[2] == bpf_htonl(0xffff)) {
+        a->family = INET;
+        __builtin_memcpy(a->address, &words[3], 4);
+    } else {
+        a->family = INET6;
+        __builtin_memcpy(a->address, words, 16);
+    }
+}
+
+static __always_inline void describe_ends(struct stats_address *local, struct stats_address *peer,
+                                          const struct sock_common *c) {
+    if (BPF_CORE_READ(c, skc_family) == INET) {
+        local->family = peer->family = INET;
+        bpf_core_read(local->address, 4, &c->skc_rcv_saddr);
+        bpf_core_read(peer->address, 4, &c->skc_daddr);
+    } else {
+        describe_end(local, &c->skc_v6_rcv_saddr);
+        describe_end(peer, &c->skc_v6_daddr);
+    }
+    local->port = BPF_CORE_READ(c, skc_num);
+    peer->port = bpf_ntohs(BPF_CORE_READ(c, skc_dport));
+}
+
+/* ---- what arrives -------------------------------------------------------------- */
+
 struct tcp_segment {
     __u32 sequence, acknowledged;
     __u32 bytes; /* of data */
@@ -63,6 +95,22 @@ static __always_inline int read_segment(const struct sk_buff *skb, struct tcp_se
     s->acknowledged = number_at(&header[8]);
     s->bytes = skb->len > begin ? skb->len - begin : 0;
     return 0;
+}
+
+enum hold_end { HOLD_GOES_ON, HOLD_ENDS, STALL_ENDS };
+
+/* What an arriving segment does to data that is held for `held_ns`, since snd_nxt was `next`: a stall ends by a
+ * bare acknowledgement that is later than a round trip. */
+static __always_inline enum hold_end end_of_hold(const struct tcp_sock *tp, const struct tcp_segment *got,
+                                                 __u32 next, __u64 held_ns) {
+    if (tp->snd_nxt != next)
+        return HOLD_ENDS; /* sent already: the segment filled up, or an option was set */
+    if (is_after(tp->snd_sml, got->acknowledged))
+        return HOLD_GOES_ON; /* the small segment is still in flight */
+    return !got->bytes && BPF_CORE_READ_BITFIELD(tp, nonagle) == 0 &&
+                   held_ns >= LATE_NS + (__u64)tp->rtt_min.s[0].v * 1000
+               ? STALL_ENDS
+               : HOLD_ENDS;
 }
 
 #endif

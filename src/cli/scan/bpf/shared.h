@@ -7,6 +7,8 @@
 
 #include <linux/types.h>
 
+#include "stats_format.h"
+
 enum {
     TOTALS_MOST = 65536,
     NAME_SIZE = 16,
@@ -35,11 +37,11 @@ struct scan_total {
     __u64 answered; /* stalls after which the peer sent data */
     __u64 inode;
     __u32 process, user;
-    char name[NAME_SIZE];                /* of the thread */
-    __u16 family, local_port, peer_port; /* host byte order */
+    char name[NAME_SIZE]; /* of the thread */
+    __u32 family;         /* of the socket */
     __u32 interface;
     __u32 network; /* the inode of its network namespace; 0: not known */
-    __u8 local[16], peer[16]; /* 4 bytes of them for AF_INET */
+    struct stats_address local, peer;
 };
 
 #endif

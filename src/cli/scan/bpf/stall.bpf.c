@@ -183,18 +183,10 @@ int BPF_PROG(after_send, struct sock *sk, int result) {
 static __always_inline void describe(struct scan_total *t, const struct sock *sk) {
     const struct sock_common *c = &sk->__sk_common;
     t->family = c->skc_family;
-    t->local_port = c->skc_num;
-    t->peer_port = bpf_ntohs(c->skc_dport);
     t->interface = c->skc_bound_dev_if;
     if (bpf_core_field_exists(c->skc_net.net) && bpf_core_field_exists(((struct net *)0)->ns.inum))
         t->network = BPF_CORE_READ(c, skc_net.net, ns.inum);
-    if (t->family == INET) {
-        bpf_probe_read_kernel(t->local, 4, &c->skc_rcv_saddr);
-        bpf_probe_read_kernel(t->peer, 4, &c->skc_daddr);
-    } else {
-        bpf_probe_read_kernel(t->local, 16, &c->skc_v6_rcv_saddr);
-        bpf_probe_read_kernel(t->peer, 16, &c->skc_v6_daddr);
-    }
+    describe_ends(&t->local, &t->peer, c);
     t->inode = BPF_CORE_READ(sk, sk_socket, file, f_inode, i_ino);
 }
 
@@ -243,16 +235,10 @@ int BPF_PROG(before_receive, struct sock *sk, struct sk_buff *skb) {
     }
     if (!h->held)
         return 0;
-    if (tp->snd_nxt != h->next) { /* sent already: the segment filled up, or an option was set */
-        h->held = 0;
-        return 0;
-    }
-    if (is_after(tp->snd_sml, got.acknowledged))
-        return 0; /* the small segment is still in flight */
     __u64 took_ns = bpf_ktime_get_ns() - h->begin_ns;
-    h->held = 0;
-    if (!got.bytes && BPF_CORE_READ_BITFIELD(tp, nonagle) == 0 &&
-        took_ns >= LATE_NS + (__u64)tp->rtt_min.s[0].v * 1000)
+    enum hold_end end = end_of_hold(tp, &got, h->next, took_ns);
+    h->held = end == HOLD_GOES_ON;
+    if (end == STALL_ENDS)
         count_stall(sk, h, took_ns);
     return 0;
 }
