@@ -187,17 +187,8 @@ static int take_sample(struct nlmsghdr *h, struct scan_sample *s) {
 
 static void tell(struct nlmsghdr *h, scan_listed_fn *each, void *arg) {
     const struct inet_diag_msg *m = NLMSG_DATA(h);
-    struct scan_sample s;
-    struct scan_listed l = {
-        .key = key_of(m),
-        .inode = m->idiag_inode,
-        .queued = m->idiag_wqueue,
-        .in_flight = m->idiag_timer == TIMER_RETRANSMISSION,
-    };
-    if (take_sample(h, &s) == 0) {
-        l.data_in = s.data_in;
-        l.data_out = s.data_out;
-    }
+    struct scan_listed l = {.key = key_of(m), .in_flight = m->idiag_timer == TIMER_RETRANSMISSION};
+    take_sample(h, &l.sample);
     each(&l, arg);
 }
 

@@ -19,16 +19,14 @@ struct scan_diag;
 int scan_diag_open(struct scan_diag **d, pid_t namespace_of);
 void scan_diag_close(struct scan_diag *d);
 
-/* One socket in a dump; cheaper than a whole sample. */
+/* One socket in a dump. */
 struct scan_listed {
     struct scan_key key;
-    uint64_t inode;
-    uint32_t queued; /* bytes written and not acknowledged */
-    bool in_flight;  /* the retransmission timer runs */
-    uint32_t data_in, data_out; /* segments in all; only of SCAN_COUNTED */
+    bool in_flight;            /* the retransmission timer runs */
+    struct scan_sample sample; /* whole only of SCAN_COUNTED; of others inode, user and `queued` */
 };
 
-/* SCAN_COUNTED: the established ones with their segments, which takes longer. */
+/* SCAN_COUNTED: the established ones with their whole samples, which takes longer. */
 enum scan_which { SCAN_ESTABLISHED, SCAN_COUNTED, SCAN_LISTENING };
 
 typedef void scan_listed_fn(const struct scan_listed *l, void *arg);

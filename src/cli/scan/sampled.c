@@ -59,7 +59,7 @@ static bool is_explained(const struct sampled *s, const struct scan_key *key) {
 
 static void take_listed(const struct scan_listed *l, void *arg) {
     struct sampled *s = arg;
-    if (l->queued == 0 || l->queued > QUEUED_MOST || !l->in_flight ||
+    if (l->sample.queued == 0 || l->sample.queued > QUEUED_MOST || !l->in_flight ||
         !scan_has_port(&l->key.local, &l->key.peer, s->options.port) ||
         scan_candidate_known(&s->candidates, &l->key))
         return;

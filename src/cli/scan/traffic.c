@@ -49,7 +49,8 @@ static void take(const struct scan_listed *l, void *arg) {
     }
     bool ordered = memcmp(&l->key.local, &l->key.peer, sizeof(l->key.local)) < 0;
     struct traffic_end *e = &k->list[k->count++];
-    *e = (struct traffic_end){.inode = l->inode, .data_in = l->data_in, .data_out = l->data_out};
+    *e = (struct traffic_end){
+        .inode = l->sample.inode, .data_in = l->sample.data_in, .data_out = l->sample.data_out};
     e->address[!ordered] = l->key.local;
     e->address[ordered] = l->key.peer;
     memcpy(e->cookie, l->key.cookie, sizeof(e->cookie));
