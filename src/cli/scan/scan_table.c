@@ -207,6 +207,13 @@ static int heaviest_first(const void *a, const void *b) {
                                                    : 0;
 }
 
+static void end_estimate(struct scan_estimate *e, enum scan_kind kind) {
+    if (kind == SCAN_SAMPLED)
+        scan_estimate_end(e);
+    else
+        e->low = e->high = e->count;
+}
+
 int scan_table_make(struct scan_table *t, const struct scan_result *r,
                     const struct scan_filter *f) {
     free(t->rows);
@@ -224,15 +231,9 @@ int scan_table_make(struct scan_table *t, const struct scan_result *r,
         t->one_way += row->one_way;
         if (!row->one_way)
             add_estimate(&t->all, &row->stalls);
-        if (r->kind == SCAN_SAMPLED)
-            scan_estimate_end(&row->stalls);
-        else
-            row->stalls.low = row->stalls.high = row->stalls.count;
+        end_estimate(&row->stalls, r->kind);
     }
-    if (r->kind == SCAN_SAMPLED)
-        scan_estimate_end(&t->all);
-    else
-        t->all.low = t->all.high = t->all.count;
+    end_estimate(&t->all, r->kind);
     return 0;
 }
 
