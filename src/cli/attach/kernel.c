@@ -3,7 +3,6 @@
  * Begins an attachment, or says why it cannot be.
  */
 #include <errno.h>
-#include <linux/capability.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "format.h"
 #include "json.h"
-#include "scan_report.h"
 #include "sites.h"
 #include "stats_names.h"
+#include "survey.h"
 
 #define MS_OF(ns) ((double)(ns) / 1e6)
 

@@ -9,15 +9,15 @@
 #include "array.h"
 #include "format.h"
 #include "grid.h"
-#include "scan_report.h"
 #include "sites.h"
 #include "stats_names.h"
+#include "survey.h"
 #include "terminal.h"
 
 enum { WIDTH_MOST = 110, WIDTH_LEAST = 80, ROWS_SHOWN = 20 };
 
 /* "nginx (812)", or the user where the process is not to be known. */
-const char *scan_process_text(const struct scan_process *p, uint32_t uid, char *text, size_t size) {
+static const char *process_text(const struct scan_process *p, uint32_t uid, char *text, size_t size) {
     char name[SCAN_PROGRAM];
     if (p->pid)
         snprintf(text, size, "%.48s (%d)", safe_text(p->program, name, sizeof(name)), (int)p->pid);
@@ -38,7 +38,7 @@ static const char *stalls_text(const struct scan_estimate *e, enum scan_kind kin
 
 static const char *receiver_text(const struct scan_row *r, char *text, size_t size) {
     if (r->peer.pid)
-        return scan_process_text(&r->peer, 0, text, size);
+        return process_text(&r->peer, 0, text, size);
     return r->peer_local ? "several, or not to be known" : "elsewhere";
 }
 
@@ -84,7 +84,7 @@ static void stalls(struct prose *p, const struct survey *s, bool ascii) {
     else
         prose_add(p, ", %s of it by", time_text((uint64_t)worst->stalls.lost_ns, ascii, lost));
     prose_add(p, " %s %s %s",
-              scan_process_text(&worst->process, worst->uid, who, sizeof(who)), worst->listens ? "at" : "to",
+              process_text(&worst->process, worst->uid, who, sizeof(who)), worst->listens ? "at" : "to",
               address_text(&worst->endpoint, address));
 }
 
@@ -148,7 +148,7 @@ static void row(FILE *out, const struct grid *g, const struct scan_row *r, const
     snprintf(a_second, sizeof(a_second), "%.1f", e->count / seconds);
     grid_line(out, g,
               (const char *[]){
-                  scan_process_text(&r->process, r->uid, sender, sizeof(sender)), endpoint,
+                  process_text(&r->process, r->uid, sender, sizeof(sender)), endpoint,
                   stalls_text(e, result->kind, ascii, number[0]), a_second,
                   time_text((uint64_t)e->lost_ns, ascii, number[1]),
                   time_text((uint64_t)(e->lost_ns / e->count), ascii, number[2]),

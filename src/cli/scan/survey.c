@@ -5,7 +5,6 @@
 #include <signal.h>
 
 #include "late.h"
-#include "scan_report.h"
 
 enum {
     SLICE_MS = 1000,

@@ -39,8 +39,26 @@ bool survey_begin(struct survey *s, char error[SCAN_ERROR]);
 /* Scans for `seconds` (0: without an end) and calls `show`, if it is not NULL, each second.  0 or -errno. */
 int survey_look(struct survey *s, double seconds, int (*show)(struct survey *s));
 
-void survey_report(FILE *out, const struct survey *s, bool json);
-
 void survey_end(struct survey *s);
+
+/* ---- the report: scan_report_text.c, scan_report_json.c ---- */
+
+void survey_report(FILE *out, const struct survey *s, bool json);
+void scan_report_text(FILE *out, const struct survey *s);
+void scan_report_json(FILE *out, const struct survey *s);
+
+/* Appends the next command to type, on the process of the heaviest row.  To root only processes outside of
+ * its container have no name, and those that have ended: then of the heaviest row that has one.  False: none
+ * has. */
+bool scan_next(struct prose *p, const struct scan_table *t);
+
+/* The verdict in one sentence; NULL, or what must be known beside one that is not of stalls. */
+void scan_sentence(struct prose *p, const struct survey *s, bool ascii);
+const char *scan_note(const struct survey *s);
+
+/* How the scan was made. */
+void scan_report_head(struct prose *p, const struct survey *s, bool ascii);
+
+const char *scan_kind_name(enum scan_kind kind);
 
 #endif
