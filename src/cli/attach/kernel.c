@@ -17,9 +17,7 @@
 #include "attach.h"
 #include "capability.h"
 #include "errors.h"
-#include "overlap.h"
 #include "pins.h"
-#include "pins_lock.h"
 #include "programs.h"
 
 enum { KERNEL_LEAST = 601, KERNEL_EXPERIMENT = 603, KERNEL_PROOF = 610 }; /* major * 100 + minor */
@@ -94,6 +92,54 @@ static struct attach_config config_of(const struct attach_target *t,
     return c;
 }
 
+/* ---- attachments that share connections ---------------------------------------------------- */
+
+/* Two that cure may: a connection is cured while either of them is there.  An experiment may not, because
+ * another attachment would act in every arm. */
+
+/* A cgroup is below itself too. */
+static bool is_below(const char *path, const char *above) {
+    size_t length = strlen(above);
+    return strncmp(path, above, length) == 0 && (path[length] == '/' || !path[length]);
+}
+
+/* True if both may have the same connection. */
+static bool share_connections(const struct attach_config *a, const struct attach_config *b) {
+    if (a->port && b->port && a->port != b->port)
+        return false;
+    if (a->pid && b->pid)
+        return a->pid == b->pid && a->pid_start == b->pid_start;
+    return (!b->pid && is_below(a->path, b->path)) || (!a->pid && is_below(b->path, a->path));
+}
+
+static bool disturbs(const char *name, const struct attach_config *c, const struct attach_state *s) {
+    const struct attach_config *other = &s->config;
+    if (!s->known || strcmp(s->name, name) == 0 || !(c->experiment.arms || other->experiment.arms))
+        return false;
+    if (other->pid && attach_start_of(other->pid) != other->pid_start)
+        return false; /* the process has ended */
+    return share_connections(c, other);
+}
+
+/* Called under the lock of the pins.  -EBUSY with a sentence if this one, which is about to begin, and one
+ * that exists share connections, and one of them is an experiment. */
+static int refuse_overlap(const char *name, const struct attach_config *c, char error[ATTACH_ERROR]) {
+    struct attach_state *list = NULL;
+    size_t count = 0;
+    int failed = attach_list(&list, &count, error);
+    for (size_t i = 0; i < count && !failed; i++)
+        if (disturbs(name, c, &list[i])) {
+            snprintf(error, ATTACH_ERROR,
+                     "%s: shares connections with %s (%s), and an experiment shares none; "
+                     "`unstall detach %s` ends that",
+                     c->target, list[i].config.target,
+                     list[i].config.experiment.arms ? "an experiment" : "attached", list[i].name);
+            failed = -EBUSY;
+        }
+    free(list);
+    return failed;
+}
+
 /* ---- the whole ----------------------------------------------------------------------------- */
 
 /* Makes its folder, and the pin that shows its target to other attachments, while no other attachment begins.
@@ -106,7 +152,7 @@ static int reserve(const struct attach_bpf *b, const struct attach_target *t,
     if (lock < 0)
         return lock;
     error[0] = '\0'; /* it may have waited for a folder that was removed */
-    int failed = attach_refuse_overlap(t->name, c, error);
+    int failed = refuse_overlap(t->name, c, error);
     if (!failed)
         failed = mkdir(path, 0700) == 0 ? 0 : -errno;
     if (failed == -EEXIST)

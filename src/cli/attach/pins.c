@@ -11,17 +11,106 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "attach.h"
-#include "pins_lock.h"
 #include "programs.h"
-#include "walk.h"
+
+void attach_pin_path(const char *name, const char *pin, char path[PIN_PATH]) {
+    snprintf(path, PIN_PATH, ATTACH_FOLDER "/%s%s%s", name, pin[0] ? "/" : "", pin);
+}
+
+/* ---- the folder of all ------------------------------------------------------------ */
+
+static int explain(int failed, char error[ATTACH_ERROR]) {
+    snprintf(error, ATTACH_ERROR, "%s: %s", ATTACH_FOLDER, strerror(-failed));
+    return failed;
+}
+
+static int judge(const struct stat *folder, char error[ATTACH_ERROR]) {
+    enum { OF_OTHERS = 077 };
+    if (!S_ISDIR(folder->st_mode))
+        return explain(-ENOTDIR, error);
+    if (folder->st_uid != 0 && folder->st_uid != geteuid())
+        snprintf(error, ATTACH_ERROR,
+                 "%s belongs to user %u, who may change what is pinned there; if it is empty, remove it: "
+                 "rmdir %s",
+                 ATTACH_FOLDER, (unsigned)folder->st_uid, ATTACH_FOLDER);
+    else if (folder->st_mode & OF_OTHERS)
+        snprintf(error, ATTACH_ERROR,
+                 "%s has mode %o, so other users may change what is pinned there; close it: chmod 700 %s",
+                 ATTACH_FOLDER, (unsigned)folder->st_mode & 0777, ATTACH_FOLDER);
+    else
+        return 0;
+    return -EPERM;
+}
+
+/* 0 if the folder may be used; -ENOENT: there is none; else -errno with a sentence. */
+static int check(char error[ATTACH_ERROR]) {
+    struct stat folder;
+    if (lstat(ATTACH_FOLDER, &folder) == 0)
+        return judge(&folder, error);
+    return errno == ENOENT ? -ENOENT : explain(-errno, error);
+}
+
+/* Another process may have removed the folder while we waited. */
+static bool is_there(int folder) {
+    struct stat ours, now;
+    return fstat(folder, &ours) == 0 && lstat(ATTACH_FOLDER, &now) == 0 &&
+           ours.st_ino == now.st_ino && ours.st_dev == now.st_dev;
+}
+
+static int wait_for(int folder, char error[ATTACH_ERROR]) {
+    struct stat st;
+    if (fstat(folder, &st) != 0)
+        return explain(-errno, error);
+    int failed = judge(&st, error);
+    if (!failed && flock(folder, LOCK_EX) != 0)
+        failed = explain(-errno, error);
+    return failed;
+}
+
+/* A descriptor, with the lock if the folder is there; or -errno. */
+static int open_and_wait(char error[ATTACH_ERROR]) {
+    int folder = open(ATTACH_FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0)
+        return explain(-errno, error);
+    int failed = wait_for(folder, error);
+    if (!failed)
+        return folder;
+    close(folder);
+    return failed;
+}
+
+int pins_lock(char error[ATTACH_ERROR]) {
+    for (;;) {
+        if (mkdir(ATTACH_FOLDER, 0700) != 0 && errno != EEXIST)
+            return explain(-errno, error);
+        int folder = open_and_wait(error);
+        if (folder >= 0 && is_there(folder))
+            return folder;
+        if (folder >= 0)
+            close(folder);
+        else if (folder != -ENOENT)
+            return folder;
+    }
+}
+
+void pins_unlock(int lock) {
+    if (lock < 0)
+        return;
+    rmdir(ATTACH_FOLDER);
+    close(lock);
+}
+
+/* ---- finding and listing ---------------------------------------------------------- */
 
 bool attach_is_there(const char *name) {
     char path[PIN_PATH], ignored[ATTACH_ERROR];
     attach_pin_path(name, "", path);
-    return pins_check(ignored) == 0 && access(path, F_OK) == 0;
+    return check(ignored) == 0 && access(path, F_OK) == 0;
 }
 
 int attach_look(const char *name, struct attach_state *s) {
@@ -30,7 +119,7 @@ int attach_look(const char *name, struct attach_state *s) {
     __u32 size = sizeof(info), key = 0;
     *s = (struct attach_state){.known = false};
     snprintf(s->name, sizeof(s->name), "%s", name);
-    int failed = pins_check(ignored);
+    int failed = check(ignored);
     if (failed)
         return failed;
     attach_pin_path(name, PIN_CONFIG, path);
@@ -47,7 +136,7 @@ int attach_look(const char *name, struct attach_state *s) {
 int attach_list(struct attach_state **list, size_t *count, char error[ATTACH_ERROR]) {
     *list = NULL;
     *count = 0;
-    int refused = pins_check(error);
+    int refused = check(error);
     if (refused)
         return refused == -ENOENT ? 0 : refused;
     DIR *folder = opendir(ATTACH_FOLDER);
@@ -131,7 +220,7 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
     char path[PIN_PATH], ignored[ATTACH_ERROR];
     struct prose missed = {.used = 0};
     struct attach_state s;
-    int refused = pins_check(error);
+    int refused = check(error);
     if (refused)
         return refused;
     if (!attach_is_there(name))

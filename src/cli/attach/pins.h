@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: MIT
  *
- * The names of the pins of an attachment, in the order in which they are made.
+ * What is pinned of attachments, each in a folder below ATTACH_FOLDER: the names of the pins, and whose the
+ * folder of all may be, and its lock.
+ *
+ * An attachment looks at the others and then makes its own pin.  Under the lock no other one begins in
+ * between.
+ *
+ * Where all users may write to the BPF file system (mode 1777, its default), any user may make the folder
+ * first.  Its owner could hold the lock for ever, and remove what is pinned.  So a folder counts only if it
+ * is root's or the caller's, and closed to all others.  The file system is sticky: no other user can replace
+ * such a folder.
+ *
+ * The lock is one of flock(2) on the folder, which only its owner may open: the kernel ends it with the
+ * process.  The folder is made and removed under the lock only, so that no process locks a folder that is
+ * gone.
  */
 #ifndef UNSTALL_ATTACH_PINS_H
 #define UNSTALL_ATTACH_PINS_H
 
+#include "target.h"
+
+/* In the order in which they are made. */
 #define PIN_CONFIG      "config"  /* a map */
 #define PIN_SOCKETS     "sockets" /* a map */
 #define PIN_RESTORE     "restore" /* reading it puts all sockets of the namespace back */
@@ -22,5 +38,11 @@
 enum { PIN_PATH = 160 };
 
 void attach_pin_path(const char *name, const char *pin, char path[PIN_PATH]);
+
+/* Makes the folder, and waits.  Its descriptor, or -errno with a sentence; -EINTR: a signal came. */
+int pins_lock(char error[ATTACH_ERROR]);
+
+/* Removes the folder if nothing is pinned.  An error of pins_lock() does nothing. */
+void pins_unlock(int lock);
 
 #endif
