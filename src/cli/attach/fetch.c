@@ -169,11 +169,8 @@ static uid_t owner_of(pid_t pid) {
 
 /* A program of root's that another started (sudo by a link of such a name) is none of ours. */
 static bool is_this_command(pid_t pid) {
-    char path[64], program[PATH_MAX], *name;
-    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-    ssize_t n = readlink(path, program, sizeof(program) - 1);
-    program[n > 0 ? n : 0] = '\0';
-    name = strrchr(program, '/');
+    char program[PATH_MAX];
+    const char *name = strrchr(process_program(pid, program, sizeof(program)), '/');
     return !name || strncmp(name + 1, "unstall", 7) == 0; /* not to be read: its owner decides */
 }
 

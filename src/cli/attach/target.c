@@ -57,10 +57,9 @@ static bool find_mount(char mount[ATTACH_CGROUP]) {
 /* The cgroup of a process in version 2, "/" for the root.  A path without room is none: its beginning is
  * another cgroup. */
 static bool cgroup_of(pid_t pid, char path[ATTACH_CGROUP]) {
-    char file[64], line[TEXT];
+    char line[TEXT];
     bool found = false;
-    snprintf(file, sizeof(file), "/proc/%d/cgroup", (int)pid);
-    FILE *f = fopen(file, "re");
+    FILE *f = process_open(pid, "cgroup");
     while (f && !found && fgets(line, sizeof(line), f))
         found = sscanf(line, "0::" ROOM "[^\n]", path) == 1 && strlen(path) < ATTACH_CGROUP - 1;
     if (f)

@@ -10,16 +10,43 @@
 
 #include "clock_ns.h"
 
+FILE *process_open(pid_t pid, const char *which) {
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, which);
+    return fopen(path, "re");
+}
+
+size_t process_text(pid_t pid, const char *which, char *text, size_t size) {
+    FILE *f = process_open(pid, which);
+    size_t n = f ? fread(text, 1, size - 1, f) : 0;
+    if (f)
+        fclose(f);
+    text[n] = '\0';
+    return n;
+}
+
+const char *process_program(pid_t pid, char *path, size_t size) {
+    char link[64];
+    snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+    ssize_t n = readlink(link, path, size - 1);
+    path[n > 0 ? n : 0] = '\0';
+    return path;
+}
+
+pid_t process_of_thread(pid_t thread) {
+    static const char tgid[] = "\nTgid:"; /* proc_pid_status(5) */
+    char text[4096];
+    process_text(thread, "status", text, sizeof(text));
+    const char *line = strstr(text, tgid);
+    return line ? (pid_t)strtol(line + sizeof(tgid) - 1, NULL, 10) : 0;
+}
+
 /* The name may have any character; the last ')' ends it. */
 bool process_stat(pid_t pid, struct process_stat *s) {
     enum { PARENT = 4, SESSION = 6, START = 22 };
-    char path[64], line[1024] = "";
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *f = fopen(path, "re");
-    const char *name = f && fgets(line, sizeof(line), f) ? strchr(line, '(') : NULL;
-    const char *at = name ? strrchr(name, ')') : NULL;
-    if (f)
-        fclose(f);
+    char line[1024];
+    process_text(pid, "stat", line, sizeof(line));
+    const char *name = strchr(line, '('), *at = name ? strrchr(name, ')') : NULL;
     *s = (struct process_stat){.parent = 0};
     if (at)
         snprintf(s->name, sizeof(s->name), "%.*s", (int)(at - name - 1), name + 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * /proc/PID/stat, which every user may read.
+ * /proc/PID: stat, which every user may read, and other files of it.
  */
 #ifndef UNSTALL_CLI_PROCESS_STAT_H
 #define UNSTALL_CLI_PROCESS_STAT_H
@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 struct process_stat {
@@ -18,6 +19,17 @@ struct process_stat {
 
 /* False: there is no such process. */
 bool process_stat(pid_t pid, struct process_stat *s);
+
+/* Another file of the process, "status"; NULL, and errno: it may not be read.  process_text: its beginning, as
+ * far as there is room; returns its length, 0 where it may not be read. */
+FILE *process_open(pid_t pid, const char *which);
+size_t process_text(pid_t pid, const char *which, char *text, size_t size);
+
+/* The path of the program that it runs; "": it may not be known.  Writes into `path` and returns it. */
+const char *process_program(pid_t pid, char *path, size_t size);
+
+/* The process of a thread; 0: it may not be known. */
+pid_t process_of_thread(pid_t thread);
 
 /* A start as ns of CLOCK_REALTIME. */
 uint64_t process_began_ns(uint64_t start);

@@ -13,14 +13,9 @@
 #include <unistd.h>
 
 #include "columns.h"
+#include "process_stat.h"
 
 enum { NAME = 64 };
-
-static FILE *open_file(pid_t pid, const char *which) {
-    char name[NAME];
-    snprintf(name, sizeof(name), "/proc/%d/%s", (int)pid, which);
-    return fopen(name, "re");
-}
 
 /* ---- maps ------------------------------------------------------------ */
 
@@ -42,7 +37,7 @@ static void look_at_mapping(char *line, struct process_facts *f) {
 }
 
 static int read_maps(struct process_facts *f) {
-    FILE *maps = open_file(f->pid, "maps");
+    FILE *maps = process_open(f->pid, "maps");
     char *line = NULL;
     size_t size = 0;
     if (!maps)
@@ -59,7 +54,7 @@ static int read_maps(struct process_facts *f) {
 /* ---- how it was started ---------------------------------------------- */
 
 static void read_environment(struct process_facts *f) {
-    FILE *file = open_file(f->pid, "environ");
+    FILE *file = process_open(f->pid, "environ");
     char *entry = NULL;
     size_t size = 0;
     while (file && getdelim(&entry, &size, '\0', file) > 0) {
@@ -74,7 +69,7 @@ static void read_environment(struct process_facts *f) {
 }
 
 static void read_auxiliary(struct process_facts *f) {
-    FILE *file = open_file(f->pid, "auxv");
+    FILE *file = process_open(f->pid, "auxv");
     unsigned long pair[2];
     while (file && fread(pair, sizeof(pair), 1, file) == 1 && pair[0] != AT_NULL)
         if (pair[0] == AT_SECURE)
@@ -84,7 +79,7 @@ static void read_auxiliary(struct process_facts *f) {
 }
 
 static void read_status(struct process_facts *f) {
-    FILE *file = open_file(f->pid, "status");
+    FILE *file = process_open(f->pid, "status");
     char line[256];
     uint64_t value;
     while (file && fgets(line, sizeof(line), file)) {
@@ -104,7 +99,7 @@ static void read_status(struct process_facts *f) {
 
 /* "0::/system.slice/nginx.service" */
 static void read_unit(struct process_facts *f) {
-    FILE *file = open_file(f->pid, "cgroup");
+    FILE *file = process_open(f->pid, "cgroup");
     char line[PATH_MAX];
     while (file && fgets(line, sizeof(line), file)) {
         char *end = strstr(line, ".service");
@@ -154,7 +149,7 @@ static void read_namespaces(struct process_facts *f) {
 
 /* "/usr/bin/man (enforce)": of AppArmor or SELinux. */
 static void read_profile(struct process_facts *f) {
-    FILE *file = open_file(f->pid, "attr/current");
+    FILE *file = process_open(f->pid, "attr/current");
     if (file && fgets(f->profile, sizeof(f->profile), file))
         f->profile[strcspn(f->profile, "\n")] = '\0';
     if (file)
@@ -217,11 +212,7 @@ static void add_word(struct prose *p, pid_t pid, const char *word, bool is_progr
 bool process_command(struct prose *p, pid_t pid) {
     char words[PROSE_ROOM / 2];
     size_t before = p->used;
-    FILE *file = open_file(pid, "cmdline");
-    size_t n = file ? fread(words, 1, sizeof(words) - 1, file) : 0;
-    if (file)
-        fclose(file);
-    words[n] = '\0';
+    size_t n = process_text(pid, "cmdline", words, sizeof(words));
     bool whole = n > 0 && n < sizeof(words) - 1 && !strchr(words, ' ');
     for (size_t at = 0; whole && at < n; at += strlen(words + at) + 1)
         add_word(p, pid, words + at, at == 0);

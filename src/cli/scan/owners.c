@@ -82,25 +82,9 @@ const struct scan_process *scan_owner_of(struct scan_owner *owners, size_t count
     return found && found->process.pid ? &found->process : NULL;
 }
 
-/* The whole of a small file of /proc/PID; its length, 0 where it cannot be read. */
-static size_t read_small(pid_t pid, const char *which, char *text, size_t size) {
-    char name[64];
-    snprintf(name, sizeof(name), "/proc/%d/%s", (int)pid, which);
-    int fd = open(name, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, size - 1);
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    return n > 0 ? (size_t)n : 0;
-}
-
 bool scan_is_a_thread(pid_t id, char why[SCAN_WHY]) {
-    static const char tgid[] = "\nTgid:"; /* proc_pid_status(5): the process of the thread */
-    char text[4096];
-    read_small(id, "status", text, sizeof(text));
-    const char *line = strstr(text, tgid);
-    pid_t process = line ? (pid_t)strtol(line + sizeof(tgid) - 1, NULL, 10) : id;
-    if (process == id)
+    pid_t process = process_of_thread(id);
+    if (process == 0 || process == id)
         return false;
     snprintf(why, SCAN_WHY, "%d: is a thread of process %d; give the id of the process", (int)id,
              (int)process);
@@ -118,27 +102,23 @@ bool scan_pids_are_the_hosts(void) {
  * is the last. */
 static void read_cgroup(struct scan_process *p) {
     char text[14 * SCAN_CGROUP];
-    read_small(p->pid, "cgroup", text, sizeof(text));
+    process_text(p->pid, "cgroup", text, sizeof(text));
     scan_cgroup_path(text, p->cgroup);
     scan_cgroup_unit(p->cgroup, p->unit);
     scan_cgroup_container(p->cgroup, p->container);
 }
 
 void scan_process_of(pid_t pid, struct scan_process *p) {
-    char path[PATH_MAX], name[64];
+    char path[PATH_MAX];
     *p = (struct scan_process){.pid = pid};
     if (pid == 0)
         return;
-    snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
-    ssize_t n = readlink(name, path, sizeof(path) - 1);
-    if (n > 0) {
-        path[n] = '\0';
+    if (process_program(pid, path, sizeof(path))[0])
         snprintf(p->program, sizeof(p->program), "%.63s",
                  strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
-    } else if (read_small(pid, "comm", p->program, sizeof(p->program))) {
+    else if (process_text(pid, "comm", p->program, sizeof(p->program)))
         p->program[strcspn(p->program, "\n")] = '\0';
-    }
-    size_t length = read_small(pid, "cmdline", p->command, sizeof(p->command));
+    size_t length = process_text(pid, "cmdline", p->command, sizeof(p->command));
     for (size_t i = 0; i + 1 < length; i++)
         if (p->command[i] == '\0')
             p->command[i] = ' ';

@@ -62,9 +62,8 @@ static bool parse_mapping(const char *line, struct stats_module *m) {
 }
 
 static void read_modules(struct reader_file *r, pid_t pid) {
-    char name[64], line[4352];
-    snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
-    FILE *maps = fopen(name, "re");
+    char line[4352];
+    FILE *maps = process_open(pid, "maps");
     while (maps && r->module_count < STATS_MODULES && fgets(line, sizeof(line), maps)) {
         struct stats_module m;
         if (!parse_mapping(line, &m))
@@ -77,7 +76,6 @@ static void read_modules(struct reader_file *r, pid_t pid) {
 }
 
 static struct reader_file *look_at(pid_t pid) {
-    char name[64];
     struct process_stat stat;
     struct reader_file *r = calloc(1, sizeof(*r));
     if (!r)
@@ -96,9 +94,7 @@ static struct reader_file *look_at(pid_t pid) {
 #else
     r->header.machine = EM_X86_64;
 #endif
-    snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
-    ssize_t n = readlink(name, r->header.program, sizeof(r->header.program) - 1);
-    r->header.program[n > 0 ? n : 0] = '\0';
+    process_program(pid, r->header.program, sizeof(r->header.program));
     read_modules(r, pid);
     return r;
 }

@@ -115,9 +115,8 @@ static void take_process(struct status_beyond *b, const struct process_facts *f,
                          const struct guard *guard) {
     struct process_stat s;
     struct status_processes p = {.count = 1};
-    char path[64], exe[PATH_MAX] = "", program[sizeof(b->groups->program)];
-    snprintf(path, sizeof(path), "/proc/%d/exe", (int)f->pid);
-    if (readlink(path, exe, sizeof(exe) - 1) < 0 || !process_stat(f->pid, &s))
+    char exe[PATH_MAX], program[sizeof(b->groups->program)];
+    if (!process_program(f->pid, exe, sizeof(exe))[0] || !process_stat(f->pid, &s))
         return; /* it has ended */
     base_text(exe, program, sizeof(program));
     if (f->library[0]) {
@@ -142,13 +141,8 @@ static void take_process(struct status_beyond *b, const struct process_facts *f,
 
 /* A kernel thread may not be inspected either; it has no command line. */
 static bool is_program(pid_t pid) {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-    FILE *f = fopen(path, "re");
-    bool some = f && fgetc(f) != EOF;
-    if (f)
-        fclose(f);
-    return some;
+    char some[2];
+    return process_text(pid, "cmdline", some, sizeof(some)) > 0;
 }
 
 static bool is_one_of(pid_t pid, const pid_t *list, size_t count) {

@@ -11,6 +11,7 @@
 
 #include "array.h"
 #include "format.h"
+#include "process_stat.h"
 
 /* Bounds on memory and time, because the file belongs to the user.  A JVM with 30 000 methods writes 3 MB. */
 enum { ENTRIES_MOST = 200000, LINE_MOST = 2048, NAMES_MOST = 32 << 20, CODE_MOST = 16 << 20 };
@@ -30,10 +31,9 @@ struct perf_map {
 
 /* The process's id in its own namespace (the last number of NSpid), which is in the name of its file. */
 static unsigned own_number(unsigned pid) {
-    char path[64], line[256];
+    char line[256];
     unsigned number = pid;
-    snprintf(path, sizeof(path), "/proc/%u/status", pid);
-    FILE *status = fopen(path, "re");
+    FILE *status = process_open((pid_t)pid, "status");
     while (status && fgets(line, sizeof(line), status))
         if (strncmp(line, "NSpid:", 6) == 0)
             for (char *at = line + 6, *end; *at; at = end) {

@@ -51,11 +51,10 @@ size_t guards_find(struct guard **list) {
 
 /* The value of the variable in the environment that the process was started with; 0: it has none. */
 static pid_t told(pid_t pid) {
-    char path[64], *entry = NULL;
+    char *entry = NULL;
     size_t size = 0, length = sizeof(variable) - 1;
     pid_t session = 0;
-    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-    FILE *f = fopen(path, "re");
+    FILE *f = process_open(pid, "environ");
     while (f && !session && getdelim(&entry, &size, '\0', f) > 0)
         if (strncmp(entry, variable, length) == 0 && entry[length] == '=')
             session = (pid_t)strtol(entry + length + 1, NULL, 10);
@@ -67,10 +66,9 @@ static pid_t told(pid_t pid) {
 
 /* True if it has a filter: else it has the variable from elsewhere. */
 static bool is_filtered(pid_t pid) {
-    char path[64], line[256];
+    char line[256];
     bool filtered = false;
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    FILE *f = fopen(path, "re");
+    FILE *f = process_open(pid, "status");
     while (f && !filtered && fgets(line, sizeof(line), f))
         filtered = strcmp(line, "Seccomp:\t2\n") == 0;
     if (f)

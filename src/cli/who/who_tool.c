@@ -9,6 +9,7 @@
 
 #include "array.h"
 #include "format.h"
+#include "process_stat.h"
 
 /* ---- answers --------------------------------------------------------- */
 
@@ -120,13 +121,8 @@ const struct who_tool *who_tool_for(const char *program) {
 }
 
 const struct who_tool *who_tool_of(pid_t pid) {
-    char path[64], program[PATH_MAX];
-    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-    ssize_t n = readlink(path, program, sizeof(program) - 1);
-    if (n <= 0)
-        return NULL;
-    program[n] = '\0';
-    return who_tool_for(base_of(program));
+    char program[PATH_MAX];
+    return who_tool_for(base_of(process_program(pid, program, sizeof(program))));
 }
 
 bool who_advice(struct prose *p, const char *program, const char *target) {
