@@ -92,16 +92,6 @@ static struct attach_taken *find(struct attach_fetched *f, size_t *at, int fd, u
     return &f->taken[f->count++];
 }
 
-/* The inode of a socket; 0: another file. */
-static uint64_t socket_at(int folder, const char *name) {
-    static const char begin[] = "socket:[";
-    char link[64] = "";
-    if (readlinkat(folder, name, link, sizeof(link) - 1) < 0 ||
-        strncmp(link, begin, sizeof(begin) - 1) != 0)
-        return 0;
-    return strtoull(link + sizeof(begin) - 1, NULL, 10);
-}
-
 static void forget_closed(struct attach_fetched *f) {
     size_t kept = 0;
     for (size_t i = 0; i < f->count; i++)
@@ -121,7 +111,7 @@ int attach_fetch_look(struct attach_fetched *f) {
     for (size_t i = 0; i < f->count; i++)
         f->taken[i].is_there = false;
     for (const struct dirent *e; !failed && (e = readdir(folder));) {
-        uint64_t inode = socket_at(dirfd(folder), e->d_name);
+        uint64_t inode = process_socket(dirfd(folder), e->d_name);
         struct attach_taken *t =
             inode ? find(f, &at, (int)strtol(e->d_name, NULL, 10), inode) : NULL;
         if (!t)
@@ -206,7 +196,7 @@ static void restore(const struct attach_fetched *f, const struct attach_taken *t
     char path[64];
     int zero = 0;
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)f->pid, t->fd);
-    int fd = socket_at(AT_FDCWD, path) == t->inode ? pidfd_take(f->pidfd, t->fd) : -1;
+    int fd = process_socket(AT_FDCWD, path) == t->inode ? pidfd_take(f->pidfd, t->fd) : -1;
     if (fd < 0)
         return;
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &zero, sizeof(zero));

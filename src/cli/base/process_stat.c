@@ -33,6 +33,15 @@ const char *process_program(pid_t pid, char *path, size_t size) {
     return path;
 }
 
+uint64_t process_socket(int folder, const char *name) {
+    static const char begin[] = "socket:[";
+    char link[64] = "";
+    if (readlinkat(folder, name, link, sizeof(link) - 1) < 0 ||
+        strncmp(link, begin, sizeof(begin) - 1) != 0)
+        return 0;
+    return strtoull(link + sizeof(begin) - 1, NULL, 10);
+}
+
 pid_t process_of_thread(pid_t thread) {
     static const char tgid[] = "\nTgid:"; /* proc_pid_status(5) */
     char text[4096];

@@ -28,6 +28,9 @@ size_t process_text(pid_t pid, const char *which, char *text, size_t size);
 /* The path of the program that it runs; "": it may not be known.  Writes into `path` and returns it. */
 const char *process_program(pid_t pid, char *path, size_t size);
 
+/* The inode of the socket to which a link in /proc/PID/fd leads; 0: it is another file. */
+uint64_t process_socket(int folder, const char *name);
+
 /* The process of a thread; 0: it may not be known. */
 pid_t process_of_thread(pid_t thread);
 

@@ -15,6 +15,7 @@
 
 #include "array.h"
 #include "columns.h"
+#include "process_stat.h"
 
 enum { MOST = 65536, NAME = 64 };
 
@@ -36,22 +37,15 @@ static bool add(struct list *l, int fd, uint64_t inode) {
 }
 
 static bool descriptors(pid_t pid, struct list *l) {
-    char folder[NAME], name[NAME + 32], target[64];
+    char folder[NAME];
     snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)pid);
     DIR *entries = opendir(folder);
     if (!entries)
         return false;
     for (struct dirent *e; (e = readdir(entries)) && l->count < MOST;) {
-        uint64_t fd, inode;
-        const char *number = e->d_name, *at;
-        snprintf(name, sizeof(name), "%s/%.20s", folder, e->d_name);
-        ssize_t n = readlink(name, target, sizeof(target) - 1);
-        if (n <= 0)
-            continue;
-        target[n] = '\0';
-        if ((at = column_behind(target, "socket:[")) &&
-            column_number(&at, 10, UINT64_MAX, &inode) &&
-            column_number(&number, 10, INT_MAX, &fd) && !add(l, (int)fd, inode))
+        uint64_t fd, inode = process_socket(dirfd(entries), e->d_name);
+        const char *number = e->d_name;
+        if (inode && column_number(&number, 10, INT_MAX, &fd) && !add(l, (int)fd, inode))
             break;
     }
     closedir(entries);

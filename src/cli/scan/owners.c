@@ -27,7 +27,7 @@ struct scan_owner *scan_owner_find(struct scan_owner *owners, size_t count, uint
  * several processes share goes to the first of them. */
 static size_t look_at(pid_t pid, int folder, struct scan_owner *owners, size_t count,
                       size_t *left) {
-    char target[64], name[32];
+    char name[32];
     size_t found = 0;
     snprintf(name, sizeof(name), "%d/fd", (int)pid);
     int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -36,11 +36,8 @@ static size_t look_at(pid_t pid, int folder, struct scan_owner *owners, size_t c
         close(fd);
     for (const struct dirent *e; entries && *left && (e = readdir(entries));) {
         --*left;
-        ssize_t n = readlinkat(dirfd(entries), e->d_name, target, sizeof(target) - 1);
-        if (n <= 8 || memcmp(target, "socket:[", 8) != 0)
-            continue;
-        target[n] = '\0';
-        struct scan_owner *owner = scan_owner_find(owners, count, strtoull(target + 8, NULL, 10));
+        uint64_t inode = process_socket(dirfd(entries), e->d_name);
+        struct scan_owner *owner = scan_owner_find(owners, count, inode);
         if (owner && owner->process.pid == 0) {
             scan_process_of(pid, &owner->process);
             found++;
