@@ -42,9 +42,8 @@ PRELOAD = Tree("src/preload", "libunstall-{}.a", r"^layers = \[([^]]*)\]", r"'(\
 CLI = Tree("src/cli", "libcli-{}.a", r"^cli_folders = \{(.*?)^\}", r"^  '(\w+)': \{",
            {"stats_file": "src/stats_file"}, "",
            frozenset({"scan/exact", "scan/exact_none", "attach/kernel", "attach/kernel_none", "attach/pins",
-                      "attach/walk",
-                      *(f"supervise/{name}" for name in ("filter", "library_call", "notice", "supervise",
-                                                         "supervise_none", "same_place", "worker"))}))
+                      "attach/walk", "supervise/notice", "supervise/supervise", "supervise/supervise_none",
+                      "supervise/worker"}))
 
 
 def upcalls(header):

@@ -7,16 +7,17 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "library_call.h"
-#include "same_place.h"
+#include "process_stat.h"
 
 #ifndef IPPROTO_MPTCP
 #define IPPROTO_MPTCP 262
@@ -32,19 +33,6 @@ static bool rings; /* a process of the tree has set up an io_uring */
 
 /* ---- the task -------------------------------------------------------- */
 
-static pid_t process_of(pid_t task) {
-    char path[32], line[128];
-    pid_t id = 0;
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)task);
-    FILE *status = fopen(path, "re");
-    while (status && !id && fgets(line, sizeof(line), status))
-        if (strncmp(line, "Tgid:", 5) == 0)
-            id = (pid_t)strtol(line + 5, NULL, 10);
-    if (status)
-        fclose(status);
-    return id;
-}
-
 /* A descriptor for the waiting task, or -1.  While its call waits, its id cannot belong to another task. */
 static int open_task(int listener, const struct seccomp_notif *call) {
     pid_t task = (pid_t)call->pid;
@@ -53,13 +41,109 @@ static int open_task(int listener, const struct seccomp_notif *call) {
     long found = syscall(SYS_pidfd_open, task, PIDFD_THREAD);
     if (found < 0)
         found = syscall(SYS_pidfd_open, task, 0);
-    if (found < 0 && (task = process_of(task)) > 0) /* a thread, before Linux 6.9 */
+    if (found < 0 && (task = process_of_thread(task)) > 0) /* a thread, before Linux 6.9 */
         found = syscall(SYS_pidfd_open, task, 0);
     if (found >= 0 && ioctl(listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &call->id) != 0) {
         close((int)found);
         return -1;
     }
     return (int)found;
+}
+
+/* ---- is the call the library's? -------------------------------------- */
+
+/* The supervisor leaves the connections of calls that the preloaded library sees to it. */
+
+enum { REMEMBERED = 64 };
+
+/* Remembers answers by task and address.  Address space randomization changes the address of a call at each
+ * exec; without it an old answer may belong to the program before the exec. */
+static struct answer {
+    pid_t task;
+    bool seen;
+    uint64_t address;
+} remembered[REMEMBERED];
+
+static bool begins(const char *name, const char *with) {
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+static bool is_libc(const char *name) {
+    return begins(name, "libc.so") || begins(name, "libc-2.") || begins(name, "libpthread") ||
+           begins(name, "ld-musl-");
+}
+
+static bool ask(pid_t task, uint64_t address) {
+    char line[4096 + 128];
+    bool loaded = false, inside = false;
+    FILE *maps = process_open(task, "maps");
+    if (!maps)
+        return false;
+    while (!(loaded && inside) && fgets(line, sizeof(line), maps)) {
+        char *end;
+        const char *name = strrchr(line, '/');
+        if (!name)
+            continue;
+        uint64_t from = strtoull(line, &end, 16), to = strtoull(end + (*end == '-'), NULL, 16);
+        bool ours = begins(++name, "libunstall.so");
+        loaded |= ours;
+        inside |= (ours || is_libc(name)) && address >= from && address < to;
+    }
+    fclose(maps);
+    return loaded && inside;
+}
+
+/* True if the task has libunstall.so mapped and made the call at this address inside libc or the library.
+ * Calls made inline (Go, raw system calls, liburing) come from elsewhere. */
+static bool library_call(pid_t task, uint64_t address) {
+    struct answer *a = &remembered[((uint64_t)task * 31 + (address >> 2)) % REMEMBERED];
+    if (a->task != task || a->address != address)
+        *a = (struct answer){task, ask(task, address), address};
+    return a->seen;
+}
+
+/* ---- would a socket of ours be one of the task's? -------------------- */
+
+enum { TEXT = 4096 };
+
+static bool same_namespace(pid_t task, const char *name) {
+    char path[64], own[64];
+    struct stat theirs, ours;
+    snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)task, name);
+    snprintf(own, sizeof(own), "/proc/self/ns/%s", name);
+    return stat(path, &theirs) == 0 && stat(own, &ours) == 0 && theirs.st_ino == ours.st_ino &&
+           theirs.st_dev == ours.st_dev;
+}
+
+static bool same_text(pid_t task, const char *name) {
+    char theirs[TEXT], ours[TEXT];
+    return process_text(task, name, theirs, TEXT) == process_text(getpid(), name, ours, TEXT) &&
+           strcmp(theirs, ours) == 0;
+}
+
+/* The lines "Uid:" and "Gid:" of status, with all four ids each. */
+static const char *ids_of(pid_t task, char text[TEXT], size_t *length) {
+    process_text(task, "status", text, TEXT);
+    char *from = strstr(text, "\nUid:"), *to = from ? strstr(from, "\nGid:") : NULL;
+    to = to ? strchr(to + 1, '\n') : NULL;
+    if (!to)
+        return NULL;
+    *length = (size_t)(to - from);
+    return from;
+}
+
+static bool same_user(pid_t task) {
+    char theirs[TEXT], ours[TEXT];
+    size_t length = 0, own = 0;
+    const char *a = ids_of(task, theirs, &length), *b = ids_of(getpid(), ours, &own);
+    return a && b && length == own && memcmp(a, b, length) == 0;
+}
+
+/* True if task and supervisor have the same network and user namespace, user, group, cgroup and security
+ * label, which a socket takes from its creator.  False if /proc cannot be read. */
+static bool same_place(pid_t task) {
+    return same_namespace(task, "net") && same_namespace(task, "user") && same_user(task) &&
+           same_text(task, "cgroup") && same_text(task, "attr/current");
 }
 
 /* ---- its sockets ----------------------------------------------------- */
