@@ -14,11 +14,9 @@
 #include "observe_folder.h"
 #include "service.h"
 
-enum { PLACES = 2 }; /* the permanent folder, and the one of --runtime */
-
 struct removal {
     const struct service_order *order;
-    char base[PLACES][PATH_MAX];
+    char base[DROPIN_BASES][PATH_MAX];
     unsigned bases;
     unsigned removed, failed;
 };
@@ -128,8 +126,8 @@ static int disable_one(struct removal *r) {
 }
 
 static int disable_all(struct removal *r) {
-    size_t total = 0, count[PLACES] = {0};
-    struct dropin *lists[PLACES] = {NULL};
+    size_t total = 0, count[DROPIN_BASES] = {0};
+    struct dropin *lists[DROPIN_BASES] = {NULL};
     for (unsigned i = 0; i < r->bases; i++) {
         lists[i] = dropin_list(r->base[i], &count[i]);
         total += count[i];
@@ -152,11 +150,7 @@ static int disable_all(struct removal *r) {
 
 int service_disable(const struct service_order *o) {
     struct removal r = {.order = o};
-    if (!dropin_base(&o->manager, false, r.base[0]))
+    if ((r.bases = dropin_bases(&o->manager, r.base)) == 0)
         return EXIT_OWN;
-    r.bases = 1;
-    if ((!o->manager.user || getenv("XDG_RUNTIME_DIR")) &&
-        dropin_base(&o->manager, true, r.base[1]))
-        r.bases = 2;
     return o->unit ? disable_one(&r) : disable_all(&r);
 }

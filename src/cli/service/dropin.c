@@ -45,6 +45,12 @@ bool dropin_base(const struct manager *m, bool runtime, char base[PATH_MAX]) {
     return false;
 }
 
+unsigned dropin_bases(const struct manager *m, char base[DROPIN_BASES][PATH_MAX]) {
+    if (!dropin_base(m, false, base[0]))
+        return 0;
+    return (!m->user || getenv("XDG_RUNTIME_DIR")) && dropin_base(m, true, base[1]) ? 2 : 1;
+}
+
 bool dropin_place(const char *base, const char *unit, struct dropin *d) {
     int n = snprintf(d->folder, sizeof(d->folder), "%s/%s.d", base, unit);
     int m = snprintf(d->path, sizeof(d->path), "%s/%s.d/" DROPIN_NAME, base, unit);

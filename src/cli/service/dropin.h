@@ -27,6 +27,11 @@ struct dropin {
  * user's.  False, and a complaint: the user has none. */
 bool dropin_base(const struct manager *m, bool runtime, char base[PATH_MAX]);
 
+/* Both: the permanent one, and the one of --runtime if there is one.  Their number; 0, and a complaint: the
+ * user has none. */
+enum { DROPIN_BASES = 2 };
+unsigned dropin_bases(const struct manager *m, char base[DROPIN_BASES][PATH_MAX]);
+
 /* The place of a unit's drop-in.  False, and a complaint: the path is too long. */
 bool dropin_place(const char *base, const char *unit, struct dropin *d);
 

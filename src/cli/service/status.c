@@ -183,14 +183,12 @@ static int status_of(struct status *s, char (*base)[PATH_MAX], unsigned bases,
 
 int service_status(const struct manager *m, const char *unit, bool json) {
     struct status s = {.m = m, .form = json ? &status_as_json : &status_as_text};
-    char base[2][PATH_MAX];
-    unsigned bases = 1;
+    char base[DROPIN_BASES][PATH_MAX];
+    unsigned bases = dropin_bases(m, base);
     bool all = true;
     size_t total = 0;
-    if (!dropin_base(m, false, base[0]))
+    if (!bases)
         return EXIT_OWN;
-    if ((!m->user || getenv("XDG_RUNTIME_DIR")) && dropin_base(m, true, base[1]))
-        bases = 2;
     if (unit)
         return status_of(&s, base, bases, unit);
     s.form->begin();

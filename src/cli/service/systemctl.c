@@ -132,6 +132,12 @@ struct said systemctl(const struct manager *m, const char *const *words) {
     return said;
 }
 
+const char *said_reason(const struct said *said) {
+    return said->code < 0              ? strerror(-said->code)
+           : said->text && *said->text ? said->text
+                                       : "it failed and said nothing";
+}
+
 /* ---- properties ------------------------------------------------------ */
 
 /* The properties that enable, disable and status need. */
@@ -150,10 +156,7 @@ bool properties_read(const struct manager *m, const char *unit, struct propertie
     const char *words[] = {"show", ASKED, "--", unit, NULL};
     struct said said = systemctl(m, words);
     if (said.code != 0 || !said.text) {
-        complain("systemctl show %s: %s", unit,
-                 said.code < 0             ? strerror(-said.code)
-                 : said.text && *said.text ? said.text
-                                           : "it failed and said nothing");
+        complain("systemctl show %s: %s", unit, said_reason(&said));
         free(said.text);
         return false;
     }

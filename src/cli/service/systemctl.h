@@ -26,6 +26,9 @@ struct said {
  * the text says so.  free(said.text) belongs to the caller. */
 struct said systemctl(const struct manager *m, const char *const *words);
 
+/* Why it has failed, in words. */
+const char *said_reason(const struct said *said);
+
 /* The lines NAME=VALUE of `systemctl show`.  A property that has several values has several lines. */
 struct properties {
     char *text; /* each line ends in '\0' */
