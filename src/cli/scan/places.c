@@ -30,7 +30,7 @@ _Static_assert((int)CALL_STACK <= (int)STATS_STACK, "a stack fits");
 
 /* ---- a process while it lives ------------------------------------------------ */
 
-/* The hash of the file's first bytes, which symbols_modules.c compares. */
+/* The hash of the file's first bytes, which symbols.c compares. */
 static uint64_t head_of(pid_t pid, const char *path) {
     uint8_t head[STATS_HEAD] = {0};
     char inside[STATS_PATH + 64];

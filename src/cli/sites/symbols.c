@@ -1,11 +1,283 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbols.h"
 
+#include <dwarf.h>
 #include <elf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "symbols_parts.h"
+#include "array.h"
+#include "demangle.h"
+#include "format.h"
+#include "perf_map.h"
+
+struct symbols_module {
+    const struct stats_module *recorded;
+    enum file_state file;
+    bool program; /* the executable itself */
+};
+
+struct symbols {
+    const struct reader_file *file;
+    Dwfl *dwfl;
+    struct perf_map *map; /* NULL: the runtime has written none */
+    const struct stats_write *now; /* the write that is being unwound */
+    unsigned module_count;
+    struct symbols_module module[STATS_MODULES];
+};
+
+/* ---- the files that the process had mapped ---------------------------- */
+
+/* A statistics file may name any path: only a regular file is opened, and without waiting.  Files of /proc
+ * count as regular, but have no size. */
+static int open_file(const char *path) {
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size == 0)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static bool is_same(int fd, const struct stats_module *m) {
+    uint8_t head[STATS_HEAD] = {0};
+    return pread(fd, head, sizeof(head), 0) > 0 && stats_hash(0, head, sizeof(head)) == m->head;
+}
+
+/* The offset from addresses in the file to addresses in the process.  False: no executable part of the file
+ * fits the mapping. */
+static bool bias_of(Elf *elf, const struct stats_module *m, uint64_t *bias) {
+    size_t count = 0;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    GElf_Phdr p;
+    if (elf_kind(elf) != ELF_K_ELF || elf_getphdrnum(elf, &count) != 0)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (!gelf_getphdr(elf, (int)i, &p) || p.p_type != PT_LOAD || !(p.p_flags & PF_X))
+            continue;
+        uint64_t first = p.p_offset & ~(page - 1);
+        if (m->offset < first || m->offset >= p.p_offset + p.p_filesz)
+            continue;
+        *bias = m->start - (p.p_vaddr - p.p_offset + m->offset);
+        return true;
+    }
+    return false;
+}
+
+/* Gives the file to libdwfl, if it is the right one. */
+static enum file_state report_file(struct symbols *s, const struct stats_module *m,
+                                   const char *path) {
+    int fd = open_file(path);
+    if (fd < 0)
+        return FILE_MISSING;
+    enum file_state state = FILE_CHANGED;
+    uint64_t bias = 0;
+    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP_PRIVATE, NULL);
+    bool good = elf && is_same(fd, m) && bias_of(elf, m, &bias);
+    elf_end(elf);
+    if (good && dwfl_report_elf(s->dwfl, m->path, path, fd, bias, true))
+        return FILE_SAME; /* fd belongs to libdwfl now */
+    close(fd);
+    return state;
+}
+
+static enum file_state find_file(struct symbols *s, const struct stats_module *m) {
+    char path[STATS_PATH + 64];
+    if (m->path[0] != '/')
+        return FILE_MISSING; /* [vdso], or a path that was cut ("...") */
+    enum file_state state = report_file(s, m, m->path);
+    if (state == FILE_SAME || s->file->life != LIFE_RUNS)
+        return state;
+    /* The process may live in another mount namespace. */
+    snprintf(path, sizeof(path), "/proc/%u/root%s", s->file->header.pid, m->path);
+    return report_file(s, m, path) == FILE_SAME ? FILE_SAME : state;
+}
+
+/* Several executable mappings of one file are one module to libdwfl. */
+static const struct symbols_module *reported(const struct symbols *s,
+                                             const struct stats_module *m) {
+    for (unsigned i = 0; i < s->module_count; i++)
+        if (strcmp(s->module[i].recorded->path, m->path) == 0)
+            return &s->module[i];
+    return NULL;
+}
+
+/* Reports the modules' files to libdwfl. */
+static void report_modules(struct symbols *s) {
+    const struct reader_file *r = s->file;
+    dwfl_report_begin(s->dwfl);
+    for (size_t i = 0; i < r->module_count; i++) {
+        const struct stats_module *m = &r->modules[i];
+        const struct symbols_module *before = reported(s, m);
+        struct symbols_module *module = &s->module[s->module_count++];
+        module->recorded = m;
+        module->program = strcmp(m->path, r->header.program) == 0;
+        module->file = before ? before->file : find_file(s, m);
+    }
+    dwfl_report_end(s->dwfl, NULL, NULL);
+}
+
+/* The module that has this address, or NULL. */
+static const struct symbols_module *module_at(const struct symbols *s, uint64_t pc) {
+    for (unsigned i = 0; i < s->module_count; i++)
+        if (pc >= s->module[i].recorded->start && pc < s->module[i].recorded->end)
+            return &s->module[i];
+    return NULL;
+}
+
+/* ---- kinds of code --------------------------------------------------- */
+
+static bool begins(const char *name, const char *const *with, size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(name, with[i], strlen(with[i])) == 0)
+            return true;
+    return false;
+}
+
+static bool is_libc(const char *name) {
+    static const char *const names[] = {"libc.so", "libc-2",  "libpthread", "ld-linux",
+                                        "ld-2",    "ld-musl", "libc.musl"};
+    return begins(name, names, ARRAY_SIZE(names));
+}
+
+bool is_interpreter(const char *name) {
+    static const char *const names[] = {
+        "python",  "libpython", "perl",    "libperl",    "ruby",
+        "libruby", "java",      "libjvm",  "libjava",    "libnet.so",
+        "libnio",  "node",      "libnode", "php",        "libphp",
+        "lua",     "liblua",    "tclsh",   "libtcl",     "wish",
+        "beam",    "mono",      "dotnet",  "libcoreclr", "libSystem.Native",
+        "Rscript", "libR.so",   "guile",   "libguile",   "escript",
+        "ocamlrun"};
+    return begins(name, names, ARRAY_SIZE(names));
+}
+
+/* A script's extension module in C counts as the interpreter. */
+static bool is_extension(const char *path) {
+    return strstr(path, "/lib-dynload/") || strstr(path, ".cpython-") ||
+           strstr(path, "/perl-base/") || strstr(path, "/perl/") || strstr(path, "/ruby/");
+}
+
+static enum frame_kind kind_of(const struct symbols_module *m, const char *name) {
+    if (strncmp(name, "libunstall", 10) == 0)
+        return FRAME_OURS;
+    if (is_libc(name))
+        return FRAME_LIBC;
+    if (is_interpreter(name) || is_extension(m->recorded->path))
+        return FRAME_INTERPRETER;
+    return m->program ? FRAME_PROGRAM : FRAME_LIBRARY;
+}
+
+const char *frame_kind_name(enum frame_kind kind) {
+    static const char *const names[] = {
+        [FRAME_PROGRAM] = "program",
+        [FRAME_LIBRARY] = "library",
+        [FRAME_INTERPRETER] = "interpreter",
+        [FRAME_SCRIPT] = "script",
+        [FRAME_NO_MODULE] = "no-module",
+        [FRAME_LIBC] = "libc",
+        [FRAME_OURS] = "libunstall",
+    };
+    return names[kind];
+}
+
+/* ---- names ------------------------------------------------------------ */
+
+/* A program in Nim has this function. */
+static bool is_of_nim(Dwfl_Module *module) {
+    int count = dwfl_module_getsymtab(module);
+    for (int i = 0; i < count; i++) {
+        GElf_Sym symbol;
+        const char *name = dwfl_module_getsym(module, i, &symbol, NULL);
+        if (name && strcmp(name, "NimMain") == 0)
+            return true;
+    }
+    return false;
+}
+
+static void set_function(struct frame *f, Dwfl_Module *module, const char *name) {
+    demangle(name, is_nim_name(name) && is_of_nim(module), f->function, sizeof(f->function));
+}
+
+/* The compilation unit of an address.  libdwfl looks it up in .debug_aranges, which clang does not write:
+ * then all units are searched. */
+static Dwarf_Die *unit_of(Dwfl_Module *module, uint64_t pc, Dwarf_Addr *bias) {
+    Dwarf_Die *unit = dwfl_module_addrdie(module, pc, bias);
+    if (unit)
+        return unit;
+    while ((unit = dwfl_module_nextcu(module, unit, bias)) != NULL)
+        if (dwarf_haspc(unit, pc - *bias) == 1)
+            return unit;
+    return NULL;
+}
+
+/* The innermost function at an address, also if it was inlined, because its source has the call. */
+static bool name_by_dwarf(Dwfl_Module *module, Dwarf_Die *unit, Dwarf_Addr address, struct frame *f) {
+    Dwarf_Die *scopes = NULL;
+    int count = dwarf_getscopes(unit, address, &scopes);
+    bool found = false;
+    for (int i = 0; i < count && !found; i++) {
+        int tag = dwarf_tag(&scopes[i]);
+        const char *name = tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine
+                               ? dwarf_diename(&scopes[i])
+                               : NULL;
+        if (name) {
+            set_function(f, module, name);
+            found = true;
+        }
+    }
+    free(scopes);
+    return found;
+}
+
+static void name_by_table(Dwfl_Module *module, uint64_t pc, struct frame *f) {
+    GElf_Sym symbol;
+    GElf_Off offset;
+    const char *name = dwfl_module_addrinfo(module, pc, &offset, &symbol, NULL, NULL, NULL);
+    if (!name)
+        return;
+    /* An address beyond the symbol's size belongs to another, static function. */
+    if (symbol.st_size == 0 || offset < symbol.st_size)
+        set_function(f, module, name);
+}
+
+static void name_code(struct symbols *s, uint64_t pc, struct frame *f) {
+    memset(f, 0, sizeof(*f));
+    f->pc = pc;
+    const struct symbols_module *m = module_at(s, pc);
+    if (!m) {
+        if (!perf_map_find(s->map, pc, f))
+            f->kind = FRAME_NO_MODULE;
+        return;
+    }
+    base_text(m->recorded->path, f->module, sizeof(f->module));
+    f->kind = kind_of(m, f->module);
+    f->file = m->file;
+    f->offset = pc - m->recorded->start + m->recorded->offset;
+    Dwfl_Module *module = m->file == FILE_SAME ? dwfl_addrmodule(s->dwfl, pc) : NULL;
+    GElf_Addr bias = 0;
+    if (module && dwfl_module_getelf(module, &bias))
+        f->offset = pc - bias;
+    if (!module || f->kind == FRAME_OURS || f->kind == FRAME_LIBC)
+        return;
+    Dwarf_Die *unit = unit_of(module, pc, &bias);
+    if (!unit || !name_by_dwarf(module, unit, pc - bias, f))
+        name_by_table(module, pc, f);
+    Dwarf_Line *line = unit ? dwarf_getsrc_die(unit, pc - bias) : NULL;
+    const char *source = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
+    if (source && dwarf_lineno(line, &f->line) == 0)
+        base_text(source, f->source, sizeof(f->source));
+    if (f->kind == FRAME_PROGRAM && strncmp(f->function, "__libc_", 7) == 0)
+        f->kind = FRAME_LIBC; /* a static program has libc's functions in itself */
+}
 
 /* ---- the snapshot of a thread, as callbacks of libdwfl ---------------- */
 
@@ -85,7 +357,7 @@ struct symbols *symbols_begin(const struct reader_file *r) {
         free(s);
         return NULL;
     }
-    symbols_modules(s);
+    report_modules(s);
     s->map = perf_map_open(r);
     /* Fails if no module's file was found: then only the return addresses are known. */
     (void)dwfl_attach_state(s->dwfl, NULL, 1, &callbacks, s);
@@ -110,7 +382,7 @@ struct walk {
 
 static void add(struct symbols *s, struct trace *t, uint64_t pc) {
     struct frame *f = &t->frame[t->count];
-    symbols_name(s, pc, f);
+    name_code(s, pc, f);
     if (f->kind != FRAME_OURS && f->kind != FRAME_LIBC)
         t->count++;
 }

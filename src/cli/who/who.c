@@ -126,10 +126,7 @@ static void json_write(struct json *j, const struct who_write *w, unsigned autho
         json_object(j, NULL);
         json_string(j, "function", w->frame[i].function);
         json_string(j, "source", w->frame[i].source[0] ? w->frame[i].source : NULL);
-        if (w->frame[i].line)
-            json_signed(j, "line", w->frame[i].line);
-        else
-            json_null(j, "line");
+        json_unsigned_if(j, "line", (uint64_t)w->frame[i].line, w->frame[i].line > 0);
         json_object_end(j);
     }
     json_array_end(j);
