@@ -1,57 +1,12 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * What a look has found, in words and as JSON.
+ */
 #include "who.h"
 
-#include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "format.h"
-#include "who_look.h"
-
-/* Memory that both processes share. */
-struct shared {
-    struct who who; /* the first member, because who_begin() returns its address */
-    pid_t looker;
-};
-
-struct who *who_begin(pid_t pid) {
-    struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (s == MAP_FAILED)
-        return NULL;
-    pid_t here = getpid(), looker = fork();
-    if (looker == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        signal(SIGINT, SIG_IGN); /* the terminal's Ctrl-C ends the look of the parent */
-        signal(SIGALRM, SIG_DFL);
-        signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would hide the end of a tool */
-        if (getppid() == here)
-            who_look(pid, &s->who);
-        _exit(0);
-    }
-    s->looker = looker;
-    return &s->who;
-}
-
-void who_end(struct who *w) {
-    struct shared *s = (struct shared *)w;
-    if (s->looker <= 0)
-        return;
-    kill(s->looker, SIGKILL); /* the kernel then detaches it from all threads that it traced */
-    while (waitpid(s->looker, NULL, 0) < 0 && kill(s->looker, 0) == 0)
-        ;
-    s->looker = 0;
-    w->note[WHO_NOTE - 1] = '\0';
-}
-
-void who_free(struct who *w) {
-    if (w)
-        munmap(w, sizeof(struct shared));
-}
-
-/* ---- its words ------------------------------------------------------- */
 
 static bool is_same(const struct who_frame *a, const struct who_frame *b) {
     return a->line == b->line && strcmp(a->function, b->function) == 0 && strcmp(a->source, b->source) == 0;

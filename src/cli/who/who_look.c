@@ -1,9 +1,12 @@
-/* SPDX-License-Identifier: MIT */
-#include "who_look.h"
-
+/* SPDX-License-Identifier: MIT
+ *
+ * The look at a process: follows its threads by ptrace(2) and asks a tool at their writes.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +14,10 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,6 +52,92 @@ struct look {
 
 static void note(struct who *w, const char *text, const char *more) {
     snprintf(w->note, sizeof(w->note), "%s%s", text, more);
+}
+
+/* ---- system calls of a stopped thread -------------------------------- */
+
+/* The kinds of system calls at whose entry a thread may stop. */
+enum who_call { CALL_OTHER, CALL_SEND, CALL_RECEIVE, CALL_CLOSE };
+
+enum { PIECES_MOST = 16 };
+
+static bool peek(pid_t thread, uint64_t from, void *to, size_t bytes) {
+    void *at = (void *)(uintptr_t)from; // NOLINT(performance-no-int-to-ptr): of another process
+    struct iovec here = {to, bytes}, there = {at, bytes};
+    return process_vm_readv(thread, &here, 1, &there, 1, 0) == (ssize_t)bytes;
+}
+
+/* The bytes of a vector; a program of another word size has another layout and counts as 0. */
+static uint64_t sum_of(pid_t thread, uint64_t at, uint64_t count) {
+    struct iovec piece[PIECES_MOST];
+    uint64_t bytes = 0;
+    if (count > PIECES_MOST)
+        count = PIECES_MOST;
+    if (!count || !peek(thread, at, piece, (size_t)count * sizeof(piece[0])))
+        return 0;
+    for (uint64_t i = 0; i < count; i++)
+        bytes += piece[i].iov_len;
+    return bytes;
+}
+
+static uint64_t message_bytes(pid_t thread, uint64_t at) {
+    struct msghdr m;
+    return peek(thread, at, &m, sizeof(m)) ? sum_of(thread, (uint64_t)(uintptr_t)m.msg_iov, m.msg_iovlen) : 0;
+}
+
+/* The call that a stopped thread is about to make, its descriptor, and the bytes that it sends. */
+static enum who_call call_now(pid_t thread, int *fd, uint64_t *bytes) {
+    struct __ptrace_syscall_info info = {0};
+    if (ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof(info), &info) <= 0 ||
+        info.op != PTRACE_SYSCALL_INFO_ENTRY)
+        return CALL_OTHER;
+    const uint64_t *argument = (const uint64_t *)info.entry.args;
+    *fd = (int)argument[0];
+    *bytes = argument[2];
+    switch (info.entry.nr) {
+    case SYS_write:
+    case SYS_sendto:
+        return CALL_SEND;
+    case SYS_writev:
+        *bytes = sum_of(thread, argument[1], argument[2]);
+        return CALL_SEND;
+    case SYS_sendmsg:
+        *bytes = message_bytes(thread, argument[1]);
+        return CALL_SEND;
+    case SYS_read:
+    case SYS_readv:
+    case SYS_recvfrom:
+    case SYS_recvmsg:
+        return CALL_RECEIVE;
+    case SYS_close:
+        return CALL_CLOSE;
+    default:
+        return CALL_OTHER;
+    }
+}
+
+/* Asks an option of a descriptor of a process. */
+static bool asks(pid_t pid, int fd, int level, int option, void *value, socklen_t size) {
+    int process = (int)syscall(SYS_pidfd_open, pid, 0);
+    int ours = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, fd, 0) : -1;
+    bool known = ours >= 0 && getsockopt(ours, level, option, value, &size) == 0;
+    if (ours >= 0)
+        close(ours);
+    if (process >= 0)
+        close(process);
+    return known;
+}
+
+/* True if the descriptor of a process is a TCP socket. */
+static bool is_tcp(pid_t pid, int fd) {
+    int protocol = 0;
+    return asks(pid, fd, SOL_SOCKET, SO_PROTOCOL, &protocol, sizeof(protocol)) && protocol == IPPROTO_TCP;
+}
+
+/* True if bytes that it has sent are not acknowledged yet. */
+static bool is_unacknowledged(pid_t pid, int fd) {
+    struct tcp_info info = {0};
+    return asks(pid, fd, IPPROTO_TCP, TCP_INFO, &info, sizeof(info)) && info.tcpi_unacked > 0;
 }
 
 /* ---- threads --------------------------------------------------------- */
@@ -206,7 +298,7 @@ static void know(struct look *l) {
 static bool at_message(struct look *l, pid_t thread, struct sent *s, uint64_t bytes) {
     struct who *w = l->who;
     bool first = s->count == 0 && s->last;
-    if (first && !l->behind[0] && who_is_unacknowledged(l->pid, s->fd - 1)) {
+    if (first && !l->behind[0] && is_unacknowledged(l->pid, s->fd - 1)) {
         l->behind[0] = s->last;
         l->behind[1] = bytes;
     }
@@ -229,7 +321,7 @@ static bool at_message(struct look *l, pid_t thread, struct sent *s, uint64_t by
 static void at_send(struct look *l, pid_t thread, int fd, uint64_t bytes) {
     struct sent *s = sent_of(l, fd);
     struct who *w = l->who;
-    if (s->count == 0 && !who_is_tcp(l->pid, fd))
+    if (s->count == 0 && !is_tcp(l->pid, fd))
         return;
     bool behind = at_message(l, thread, s, bytes);
     s->last = bytes;
@@ -260,7 +352,7 @@ static void reads(struct sent *s) {
 static void at_call(struct look *l, pid_t thread) {
     int fd = -1;
     uint64_t bytes = 0;
-    enum who_call call = l->asking || l->who->known ? CALL_OTHER : who_call_now(thread, &fd, &bytes);
+    enum who_call call = l->asking || l->who->known ? CALL_OTHER : call_now(thread, &fd, &bytes);
     if (call == CALL_SEND && bytes && l->who->questions < LOOKS_MOST)
         at_send(l, thread, fd, bytes);
     else if (call == CALL_CLOSE)
@@ -283,7 +375,8 @@ static bool find_tool(struct look *l) {
     return l->tool && l->tool->name;
 }
 
-void who_look(pid_t pid, struct who *w) {
+/* Looks until both writes of a message are known, a limit is reached, or the process ends. */
+static void look_at(pid_t pid, struct who *w) {
     static struct look look; /* of a process apart */
     struct look *l = &look;
     struct program program;
@@ -313,4 +406,46 @@ void who_look(pid_t pid, struct who *w) {
              "No message in two writes, or behind another one, was seen while the threads were "
              "followed",
              "");
+}
+
+/* ---- the process apart ----------------------------------------------- */
+
+/* Memory that both processes share. */
+struct shared {
+    struct who who; /* the first member, because who_begin() returns its address */
+    pid_t looker;
+};
+
+struct who *who_begin(pid_t pid) {
+    struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (s == MAP_FAILED)
+        return NULL;
+    pid_t here = getpid(), looker = fork();
+    if (looker == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        signal(SIGINT, SIG_IGN); /* the terminal's Ctrl-C ends the look of the parent */
+        signal(SIGALRM, SIG_DFL);
+        signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would hide the end of a tool */
+        if (getppid() == here)
+            look_at(pid, &s->who);
+        _exit(0);
+    }
+    s->looker = looker;
+    return &s->who;
+}
+
+void who_end(struct who *w) {
+    struct shared *s = (struct shared *)w;
+    if (s->looker <= 0)
+        return;
+    kill(s->looker, SIGKILL); /* the kernel then detaches it from all threads that it traced */
+    while (waitpid(s->looker, NULL, 0) < 0 && kill(s->looker, 0) == 0)
+        ;
+    s->looker = 0;
+    w->note[WHO_NOTE - 1] = '\0';
+}
+
+void who_free(struct who *w) {
+    if (w)
+        munmap(w, sizeof(struct shared));
 }

@@ -99,15 +99,15 @@ static const char *const python[] = {"python", "pypy", NULL}, *const java[] = {"
                          *const rbspy[] = {"rbspy", "snapshot", "--nonblocking", "--pid", "PID", NULL};
 
 static const struct who_tool tools[] = {
-    {python, "Python", "py-spy", py_spy,
+    {python, "py-spy", py_spy,
      "py-spy (pip install py-spy) names functions and lines of Python",
      line_of_py_spy},
-    {java, "Java", "jcmd", jcmd,
+    {java, "jcmd", jcmd,
      "jcmd of a JDK names methods and lines of Java", line_of_jcmd},
-    {node, "Node", NULL, NULL,
+    {node, NULL, NULL,
      "Node names its functions if it is started with --perf-basic-prof --interpreted-frames-native-stack",
      NULL},
-    {ruby, "Ruby", "rbspy", rbspy,
+    {ruby, "rbspy", rbspy,
      "rbspy (cargo install rbspy) names methods and lines of Ruby",
      line_of_rbspy},
 };

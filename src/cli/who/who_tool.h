@@ -9,7 +9,6 @@
 
 struct who_tool {
     const char *const *programs; /* beginnings of their names, then NULL */
-    const char *runtime;         /* "Python" */
     const char *name;            /* of the tool; NULL: no tool is asked */
     const char *const *arguments; /* "PID" stands for the number of the process; then NULL */
     const char *advice;          /* what to do without the tool */
