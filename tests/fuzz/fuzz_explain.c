@@ -45,7 +45,7 @@ static void show(struct findings *f) {
 static void as_file(const uint8_t *data, size_t size) {
     FILE *in = fmemopen((void *)(uintptr_t)data, size, "r");
     struct findings f;
-    if (!in || !findings_make(&f, SOURCE_CAPTURE))
+    if (!in || !findings_make(&f))
         abort();
     explain_open(in, "input", &f);
     check(&f);

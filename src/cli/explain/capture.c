@@ -2,7 +2,7 @@
  *
  * Packets in, findings out.
  */
-#include "capture.h"
+#include "explain.h"
 
 #include <errno.h>
 #include <pcap/pcap.h>
@@ -12,6 +12,7 @@
 
 #include "order.h"
 #include "progress.h"
+#include "stats_format.h"
 
 /* 8192 connections at a time take 6 MiB, and 21 MiB more if each of them stalled. */
 enum { CONNECTIONS = 8192 };
@@ -57,9 +58,8 @@ static int service_of(const struct flow *f) {
 
 /* Adds an end of the connection to the hash of a writer and its service. */
 static uint64_t endpoint_key(uint64_t key, const struct endpoint *e, bool with_port) {
-    for (size_t i = 0; i < sizeof(e->address); i++)
-        key = table_key(key, e->address[i]);
-    return with_port ? table_key(table_key(key, e->port & 0xff), e->port >> 8) : key;
+    key = stats_hash(key, e->address, sizeof(e->address));
+    return with_port ? stats_hash(key, &e->port, sizeof(e->port)) : key;
 }
 
 static uint64_t sender_key(const struct flow *f, int from) {
@@ -67,9 +67,14 @@ static uint64_t sender_key(const struct flow *f, int from) {
     return endpoint_key(key, &f->end[service_of(f)], true);
 }
 
+/* Of a message of this size (unheld_size()). */
+static uint64_t unheld_key(uint64_t sender, uint8_t size) {
+    return stats_hash(sender, &size, sizeof(size));
+}
+
 static void remember_unheld(struct capture *c, const struct flow *f, int from) {
     const struct unheld *m = &f->sender[from].message;
-    uint64_t key = table_key(sender_key(f, from), unheld_size(unheld_bytes(m)));
+    uint64_t key = unheld_key(sender_key(f, from), unheld_size(unheld_bytes(m)));
     struct unheld_item *item = table_find(&c->unheld, key);
     if (!item)
         item = table_add(&c->unheld, key);
@@ -82,8 +87,8 @@ static void find_unheld(struct capture *c, struct finding *r) {
     const struct finding_example *e = &r->examples[0];
     uint64_t bytes = (uint64_t)e->bytes[0] + e->bytes[1];
     for (int apart = -UNHELD_SIZES_APART; apart <= UNHELD_SIZES_APART; apart++) {
-        uint8_t size = (uint8_t)(unheld_size(bytes) + apart);
-        struct unheld_item *item = table_find(&c->unheld, table_key(r->key, size));
+        uint64_t key = unheld_key(r->key, (uint8_t)(unheld_size(bytes) + apart));
+        struct unheld_item *item = table_find(&c->unheld, key);
         if (!item || !unheld_is_about(&item->message, bytes))
             continue;
         r->unheld = item->message;

@@ -9,9 +9,7 @@
 #include <string.h>
 
 #include "array.h"
-#include "capture.h"
 #include "progress.h"
-#include "strace.h"
 
 enum kind { KIND_CAPTURE, KIND_FOREIGN, KIND_PACKED, KIND_TEXT, KIND_EMPTY, KIND_UNREADABLE };
 

@@ -17,10 +17,13 @@
  * read; out->stopped says why. */
 int explain_open(FILE *in, const char *name, struct findings *out);
 
+/* The two kinds.  Each reads to the end and closes `in`; out->stopped says if and where it stopped earlier.
+ * 0, or -errno if the file cannot be read. */
+int explain_capture(FILE *in, struct findings *out); /* of the kinds that libpcap reads */
+int explain_strace(FILE *in, struct findings *out);
+
 void explain_text(FILE *out, const char *name, const struct findings *f);
 void explain_json(struct json *j, const char *name, const struct findings *f);
-/* The members of that which a page shows beside the numbers; none where nothing stalls. */
-void explain_words(struct json *j, const struct findings *f);
 
 /* Two ladders: the first example of a sender, and the same exchange as it runs cured.  The second one shows a
  * message of the file that was not held, or else a prediction.  The ladder points to names in `r`. */

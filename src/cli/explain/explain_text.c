@@ -191,8 +191,7 @@ static void look_closer(FILE *out, const struct finding *r) {
 
 void explain_text(FILE *out, const char *name, const struct findings *f) {
     char sentence[2 * NOTE_TEXT];
-    int64_t total;
-    bool stalls = findings_count(f, STALL_FOUND, &total) > 0;
+    bool stalls = findings_count(f, STALL_FOUND, NULL) > 0;
     if (!findings_none(f)) {
         head(out, name, f);
         findings_sentence(f, sentence, sizeof(sentence));

@@ -71,7 +71,7 @@ struct findings {
     uint64_t others; /* findings added up in the row for all others */
 };
 
-bool findings_make(struct findings *f, enum source source);
+bool findings_make(struct findings *f);
 void findings_free(struct findings *f);
 
 /* The row with the same verdict, side, writer, command and service; a new one if there is none, and the row
@@ -85,7 +85,7 @@ void findings_sort(struct findings *f);
 /* True if the file could not be read at all: a file without a packet could. */
 bool findings_none(const struct findings *f);
 
-/* The number of stalls in rows of this verdict, and their total time. */
+/* The number of stalls in rows of this verdict, and their total time (NULL: not asked). */
 uint64_t findings_count(const struct findings *f, enum stall_verdict verdict, int64_t *total_ns);
 
 /* The cure for the stalls of a sender: its place ("on 192.0.2.1, run the client under unstall") and the

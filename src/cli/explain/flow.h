@@ -85,7 +85,6 @@ struct sender {
     uint64_t messages;    /* runs of data without data of the peer between */
     uint64_t overlaps;    /* small data sent while small data was not acknowledged */
     uint64_t sent_again;  /* retransmissions */
-    uint64_t window_full; /* late acknowledgements that opened a full window */
     uint64_t round_trips; /* the rest waited for a round trip, not for a delayed acknowledgement */
     int64_t round_trips_ns;
     bool unheld;           /* the newest message has its answer, and was not held */

@@ -7,6 +7,7 @@
 
 #include "array.h"
 #include "late.h"
+#include "stats_format.h"
 
 /* The MSS of Ethernet and of loopback: a log does not show the real one. */
 enum { MSS_USUAL = 1448, MSS_LOOPBACK = 65464 };
@@ -142,10 +143,9 @@ static struct conversation *conversation_of(struct connections *l, const struct 
     static struct conversation like; /* static: it has 5 KiB */
     memset(&like, 0, sizeof(like));
     name_conversation(&like, t, conn);
-    uint64_t key =
-        table_key_text(table_key_text(table_key_text(like.by_server ? 2 : 1, like.program), like.command),
-                  like.service) |
-        1;
+    uint64_t key = stats_hash(like.by_server ? 2 : 1, like.program, strlen(like.program));
+    key = stats_hash(key, like.command, strlen(like.command));
+    key = stats_hash(key, like.service, strlen(like.service)) | 1;
     item = table_find(&l->conversations, key);
     if (!item) {
         item = table_add(&l->conversations, key);

@@ -11,10 +11,10 @@
 void message_write(const struct thread *t, struct connection *conn, uint64_t bytes, bool more,
                    uint64_t line, int64_t at_ns);
 
-/* The application sets an option of this connection. */
 /* Who has made the write of this line, unless that is known already. */
 void message_place(struct connection *conn, uint64_t line, const char *place);
 
+/* The application sets an option of this connection. */
 void message_nodelay(struct connection *conn, bool on);
 void message_cork(struct connection *conn, bool on);
 

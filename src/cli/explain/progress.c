@@ -1,7 +1,4 @@
-/* SPDX-License-Identifier: MIT
- *
- * "FILE: 45 %" on a terminal's stderr, while a long file is read.
- */
+/* SPDX-License-Identifier: MIT */
 #include "progress.h"
 
 #include <stdbool.h>

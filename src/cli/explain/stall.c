@@ -131,10 +131,8 @@ static void resume(struct flow *f, int from, const struct tcp_segment *s, uint64
     int64_t gap = now - a->ack_at, limit = at_once(a);
     if (gap < 0 || gap > limit + NEAR_NS)
         return;
-    if (window_was_full(f, from, s->payload)) {
-        a->window_full++;
+    if (window_was_full(f, from, s->payload))
         return;
-    }
     if (a->round_trip) {
         if (gap <= limit) {
             a->round_trips++;

@@ -6,7 +6,7 @@
  * everything sent; and new data at once.  These look similar and are none:
  *   - new data that does not come at once: the application was slow itself (counted as `near`);
  *   - small data while small data is not acknowledged: Nagle's algorithm is off (`overlaps`);
- *   - retransmissions; data for which the peer's window had no room (`window_full`);
+ *   - retransmissions; data for which the peer's window had no room;
  *   - an acknowledgement that carries data, or is late by no more than the round trip;
  *   - one late acknowledgement among many prompt ones: the machine was busy (`prompt`).
  * A single packet proves nothing: stall_judge() weighs all packets of one direction.

@@ -2,7 +2,7 @@
  *
  * Lines in, findings out.
  */
-#include "strace.h"
+#include "explain.h"
 
 #include <errno.h>
 #include <stdio.h>

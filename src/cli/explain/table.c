@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stats_format.h"
-
 bool table_make(struct table *t, uint32_t capacity, size_t item_size,
                 void (*gone)(void *context, void *item), void *context) {
     *t = (struct table){
@@ -84,12 +82,4 @@ void *table_add(struct table *t, uint64_t key) {
     *place = n;
     link_newest(t, n);
     return n;
-}
-
-uint64_t table_key(uint64_t key, unsigned char byte) {
-    return stats_hash(key, &byte, 1);
-}
-
-uint64_t table_key_text(uint64_t key, const char *text) {
-    return stats_hash(key, text, strlen(text));
 }

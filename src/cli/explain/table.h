@@ -42,10 +42,6 @@ void *table_add(struct table *t, uint64_t key);
 
 void table_drop(struct table *t, void *item);
 
-/* A key that depends on `key` and a byte, or a text. */
-uint64_t table_key(uint64_t key, unsigned char byte);
-uint64_t table_key_text(uint64_t key, const char *text);
-
 /* All items: for (n = t->oldest; n; n = n->newer). */
 
 #endif

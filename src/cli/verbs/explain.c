@@ -37,7 +37,6 @@ struct form {
 /* ---- one file -------------------------------------------------------- */
 
 static void write_ladders(const char *shown, const struct findings *f) {
-    int64_t total;
     char sentence[2 * NOTE_TEXT], caption[NOTE_TEXT];
     struct prose said = {.used = 0};
     unsigned width = terminal_width_within(stdout, 40, LADDER_COLUMNS);
@@ -46,7 +45,7 @@ static void write_ladders(const char *shown, const struct findings *f) {
     findings_sentence(f, sentence, sizeof(sentence));
     prose_add(&said, "%s: %s", shown, sentence);
     prose_print(stdout, &said, 0, width);
-    if (findings_count(f, STALL_FOUND, &total) == 0)
+    if (findings_count(f, STALL_FOUND, NULL) == 0)
         return;
     putchar('\n');
     struct ladder stalled = explain_ladder(f, &f->rows[0]),
@@ -80,7 +79,7 @@ static int explain_one(const char *name, const struct form *form) {
     if (standard)
         ignore_first_interrupt();
     struct findings f;
-    if (!findings_make(&f, SOURCE_CAPTURE))
+    if (!findings_make(&f))
         return complain("%s: %s", name, strerror(ENOMEM));
     const char *shown = standard ? "standard input" : name;
     explain_open(in, shown, &f);
