@@ -2,6 +2,8 @@
 """The parts that the tests of experiments share: the analysis as modules, made-up
 and recorded results, servers."""
 
+import bisect
+import collections
 import contextlib
 import json
 import math
@@ -21,7 +23,7 @@ PYTHON = "/usr/bin/python3"
 ANALYSIS = SOURCE_ROOT / "src/analysis"
 sys.path.insert(0, str(ANALYSIS))
 
-from record.histogram import Histogram  # noqa: E402
+from record.histogram import STEPS, Histogram, lowest  # noqa: E402
 from record.results import Results, Unit  # noqa: E402
 
 
@@ -34,6 +36,15 @@ def ab(*words, env=None, timeout=110, **popen):
 def measured(path):
     """A file of results."""
     return json.loads(Path(path).read_text(encoding="utf-8"))
+
+
+LAST_BUCKET = 27 * STEPS + 1
+BOUNDS = [lowest(bucket, STEPS) for bucket in range(LAST_BUCKET + 1)]
+
+
+def histogram_of(times_ns):
+    """The histogram of single times."""
+    return Histogram(STEPS, dict(collections.Counter(bisect.bisect(BOUNDS, ns) - 1 for ns in times_ns)))
 
 
 def made_up(rounds, effect=1.0, noise=0.08, seed=1, arms=("off", "auto"), heavy=False, **asked):
@@ -53,7 +64,7 @@ def made_up(rounds, effect=1.0, noise=0.08, seed=1, arms=("off", "auto"), heavy=
             times = [mean * math.exp(dice.gauss(0, 0.3)) for _ in range(30)]
             made.units.append(Unit(arm, "here", block, wall_s=sum(times) / 1e9, user_s=0.01, system_s=0.02,
                                    exchanges=30, exchange_ns=int(sum(times)), segments=60, messages=30,
-                                   connections=1, stalls=0, histogram=Histogram.of_values(times)))
+                                   connections=1, stalls=0, histogram=histogram_of(times)))
     return made
 
 

@@ -22,8 +22,7 @@ from record.arms import mode_of
 from record.results import BadFile
 
 POLL_S = 0.5
-COUNTED = ("exchanges", "exchange_ns", "segments", "messages", "connections", "connections_ended",
-           "stalls_proved")
+COUNTED = (*stats_files.SUMS_OF_ROW.values(), "connections_ended")
 
 
 def set_words(options):
@@ -53,7 +52,8 @@ def stats_files_of(pid):
     found = []
     for member in processes.with_descendants(pid):
         try:
-            found += [path for path in stats_files.pid_stats_files(member) if path not in found]
+            found += [path for path in stats_files.mapped_files(member)
+                      if path.endswith(".unstall") and path not in found]
         except BadFile:
             if member == pid:
                 raise
@@ -267,20 +267,16 @@ class Live:
             living[number] = connection
             return key
         living.pop(number, None)
-        settled = self.settled.setdefault(key, self._empty(key, arm))
+        settled = self.settled.setdefault(key, stats_files.empty_unit(arm, self.host, key, segments=0))
         stats_files.add_connection(settled, connection)
         settled.segments += connection["segments"]
         return key
 
-    def _empty(self, key, arm):
-        unit = stats_files.connections_unit(arm, self.host, key)
-        unit.segments = 0
-        return unit
-
     def _count(self, key, arm):
         if key in self.counted and (self.options.until_sure or self.options.stop_if):
             return
-        unit, living = self._empty(key, arm), self.parts[key].values()
+        unit = stats_files.empty_unit(arm, self.host, key, segments=0)
+        living = self.parts[key].values()
         if key in self.settled:
             stats_files.add_unit(unit, self.settled[key])
         for connection in living:

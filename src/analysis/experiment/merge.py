@@ -7,7 +7,8 @@ connections of its own host.  So an arm does not look slow because a slow machin
 
 import os
 
-from experiment.stats_files import add_connection, arm_names, connections_unit, key_of, report, sum_rows
+from experiment.stats_files import add_connection, empty_unit, key_of, report, sum_rows
+from record.arms import numbered
 from record.results import BadFile, Results, load
 
 
@@ -46,7 +47,7 @@ def from_stats_files(options, path, host):
                                     path.endswith(".unstall") else os.path.abspath(path))
     units, totals, arms, control = {}, {}, [], None
     for process in report(options.unstall, path):
-        names = arm_names(process)
+        names = numbered(arm["mode"] for arm in process["control"]["arms"])
         control = control or process["control"]
         for name in names:
             if name not in arms:
@@ -57,7 +58,7 @@ def from_stats_files(options, path, host):
                 continue
             key = key_of(connection, process, process["control"]["assignment"])
             arm = names[connection["arm"]]
-            add_connection(units.setdefault(key, connections_unit(arm, host, key)), connection)
+            add_connection(units.setdefault(key, empty_unit(arm, host, key)), connection)
         for row in process["rows"]:
             if row["arm"] is not None and row["arm"] < len(names):
                 totals.setdefault(names[row["arm"]], []).append(row)

@@ -132,8 +132,8 @@ class Rounds:
             server.stop()
 
     def _exchanges(self, unit, folder):
-        found = stats_files.rows_of(stats_files.report(self.options.unstall, folder.path)) \
-            if folder.files() else []
+        found = [row for process in stats_files.report(self.options.unstall, folder.path)
+                 for row in process["rows"]] if folder.files() else []
         if not found:
             self.hint("no statistics: the program has no TCP connection, the library does not load "
                       "in it (`unstall doctor` says why), or /dev/shm is full; only wall and CPU "
@@ -143,7 +143,7 @@ class Rounds:
         if not whole.exchanges:
             self.hint("no connection had an exchange; only wall and CPU time are compared")
             return
-        for name in ("exchanges", "exchange_ns", "segments", "messages", "connections", "stalls"):
+        for name in stats_files.SUMS_OF_ROW:
             setattr(unit, name, getattr(whole, name))
         unit.histogram = whole.histogram
 

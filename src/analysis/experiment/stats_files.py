@@ -8,12 +8,16 @@ import shutil
 import subprocess
 import tempfile
 
-from record.arms import numbered
 from record.histogram import Histogram
 from record.results import BadFile, Unit
 
 TMPFS = ("/dev/shm", "/run/shm")
 PREFIX = "unstall-ab."
+
+# The sums of a unit, and their names in a report; those of a whole row as well.
+SUMS = {"exchanges": "exchanges", "exchange_ns": "exchange_ns", "messages": "messages",
+        "stalls": "stalls_proved"}
+SUMS_OF_ROW = {**SUMS, "segments": "segments", "connections": "connections"}
 
 
 def remove_stale_folders():
@@ -53,12 +57,6 @@ class Folder:
                           if name.endswith(".unstall"))
         return []
 
-    def clear(self):
-        """Forget all rows read so far."""
-        for path in self.files():
-            with contextlib.suppress(OSError):
-                os.unlink(path)
-
 
 def report(command, target):
     """The list of processes in `unstall report --json` of a file or folder."""
@@ -78,54 +76,38 @@ def quiet_environment():
             if name != "LD_PRELOAD" and not name.startswith("UNSTALL_")}
 
 
+def empty_unit(arm, stratum, name=None, **known):
+    """A unit to which rows or connections are added."""
+    return Unit(arm, stratum, name=name, **dict.fromkeys(SUMS, 0), connections=0, **known)
+
+
+def _add(unit, told, names):
+    for name, of_report in names.items():
+        setattr(unit, name, getattr(unit, name) + told[of_report])
+    unit.histogram.add(Histogram.of_json(told["exchange"]))
+
+
 def sum_rows(rows, arm, stratum):
     """Rows of statistics files -> one unit."""
-    unit = Unit(arm, stratum, exchanges=0, exchange_ns=0, segments=0, messages=0, connections=0, stalls=0)
-    ended = True
+    unit = empty_unit(arm, stratum, segments=0)
     for row in rows:
-        unit.exchanges += row["exchanges"]
-        unit.exchange_ns += row["exchange_ns"]
-        unit.segments += row["segments"]
-        unit.messages += row["messages"]
-        unit.connections += row["connections"]
-        unit.stalls += row["stalls_proved"]
-        unit.histogram.add(Histogram.of_json(row["exchange"]))
-        ended = ended and row["connections"] == row["connections_ended"]
-    if not ended:
+        _add(unit, row, SUMS_OF_ROW)
+    if any(row["connections"] != row["connections_ended"] for row in rows):
         unit.segments = None  # the library counts them when a connection ends
     return unit
 
 
-def connections_unit(arm, stratum, key):
-    """An empty unit for add_connection()."""
-    return Unit(arm, stratum, name=key, exchanges=0, exchange_ns=0, messages=0, connections=0, stalls=0)
-
-
 def add_connection(unit, connection):
     """Add a connection of a statistics file to its unit."""
-    unit.exchanges += connection["exchanges"]
-    unit.exchange_ns += connection["exchange_ns"]
-    unit.messages += connection["messages"]
-    unit.stalls += connection["stalls_proved"]
+    _add(unit, connection, SUMS)
     unit.connections += 1
-    unit.histogram.add(Histogram.of_json(connection["exchange"]))
 
 
 def add_unit(unit, other):
     """Add another unit of connections."""
-    for name in ("exchanges", "exchange_ns", "messages", "stalls", "connections", "segments"):
+    for name in SUMS_OF_ROW:
         setattr(unit, name, getattr(unit, name) + getattr(other, name))
     unit.histogram.add(other.histogram)
-
-
-def rows_of(processes):
-    """All rows of all processes."""
-    return [row for process in processes for row in process["rows"]]
-
-
-def arm_names(process):
-    """The arms of a process's control block."""
-    return numbered(arm["mode"] for arm in process["control"]["arms"])
 
 
 def key_of(connection, process, assignment):
@@ -151,8 +133,3 @@ def mapped_files(pid):
         raise BadFile(f"{pid}: cannot be inspected: {error.strerror}; run this as its user or "
                       "as root") from error
     return list(dict.fromkeys(each[5] for each in words if len(each) == 6))
-
-
-def pid_stats_files(pid):
-    """The statistics files that a process has mapped."""
-    return [path for path in mapped_files(pid) if path.endswith(".unstall")]

@@ -9,9 +9,7 @@ nanoseconds here and milliseconds in every report.
 from dataclasses import dataclass, field
 
 FIRST_OCTAVE = 10
-OCTAVES = 27
-STEPS = 32        # buckets an octave, in the histogram of a row
-COARSE_STEPS = 4  # ... and in that of a connection
+STEPS = 32  # buckets an octave, in the histogram of a row; a connection's has fewer
 
 
 def lowest(bucket, steps):
@@ -20,17 +18,6 @@ def lowest(bucket, steps):
         return 0
     octave = (bucket - 1) // steps + FIRST_OCTAVE
     return (1 << octave) + (((bucket - 1) % steps) << octave) // steps
-
-
-def bucket_of(ns, steps):
-    """The bucket of a value."""
-    ns = int(ns)
-    if ns < 1 << FIRST_OCTAVE:
-        return 0
-    octave = ns.bit_length() - 1
-    if octave >= FIRST_OCTAVE + OCTAVES:
-        return OCTAVES * steps + 1
-    return 1 + (octave - FIRST_OCTAVE) * steps + (((ns - (1 << octave)) * steps) >> octave)
 
 
 @dataclass
@@ -45,15 +32,6 @@ class Histogram:
         if not value:
             return cls()
         return cls(int(value["steps"]), {int(n): int(count) for n, count in value["buckets"]})
-
-    @classmethod
-    def of_values(cls, values_ns, steps=STEPS):
-        """From single values."""
-        made = cls(steps)
-        for value in values_ns:
-            bucket = bucket_of(value, steps)
-            made.buckets[bucket] = made.buckets.get(bucket, 0) + 1
-        return made
 
     def json(self):
         """The form that `unstall report --json` uses."""

@@ -15,8 +15,6 @@ from record.late import IN_EXCHANGE_MS
 
 FORMAT, VERSION = "unstall-ab", 1
 
-KINDS = ("command", "server", "live")
-
 # An exchange can also be as slow for another reason: the control arm shows that.  A bucket begins within 3 %
 # of this time.
 SLOW_NS = IN_EXCHANGE_MS * 1_000_000
