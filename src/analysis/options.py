@@ -5,7 +5,7 @@ import random
 import re
 import shlex
 import shutil
-from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 from record.arms import BARE, MODES
 from record.results import METRICS, try_whole
@@ -20,50 +20,6 @@ SEED_BELOW = 10 ** 9
 
 class Refused(Exception):
     """The command line cannot be carried out; the message says why."""
-
-
-@dataclass
-class Options:
-    """The command line, parsed."""
-    asked_arms: str = None
-    asked_base: str = None
-    arms: list = None
-    weights: dict = None        # live: arm -> weight
-    base: str = None
-    rounds: int = None
-    time: float = None
-    warmup: int = 1
-    metric: str = None
-    score: str = None
-    until_sure: bool = False
-    confidence: float = None    # 0.95
-    margin: float = None        # 0.1
-    seed: int = None
-    json: str = None
-    html: str = None
-    count_calls: bool = False
-    server: list = None
-    ready: int = None
-    live: bool = False
-    pid: int = None
-    unit: str = None
-    container: str = None
-    cgroup: str = None
-    target: list = None         # live, in the kernel: the target in the words of `unstall attach`
-    assign: str = "connection"
-    stop_if: str = None
-    kill: bool = False
-    min_exchanges: int = 20
-    aa: bool = False
-    merge: bool = False
-    timeout: float = None
-    ignore_failure: bool = False
-    show_output: bool = False
-    quiet: bool = False
-    command: list = field(default_factory=list)
-    files: list = field(default_factory=list)
-    unstall: str = None         # path of the command, from src/cli/verbs/ab.c
-    library: str = None         # path of the library; None: the one that `unstall run` takes
 
 
 def _number(name, text, least, most, whole=False):
@@ -135,41 +91,57 @@ def _words(name, text):
     return words
 
 
-# option: (field, parser of its value); None: the option takes no value
+# option: (parser of its value, the value without the option).  None: the option takes no value.
 TABLE = {
-    "--arms": ("asked_arms", _text),
-    "--base": ("asked_base", _text),
-    "--rounds": ("rounds", _whole(1, 100000)),
-    "--time": ("time", _time(0.1, 31536000)),
-    "--warmup": ("warmup", _whole(0, 1000)),
-    "--metric": ("metric", _one_of(*METRICS)),
-    "--score": ("score", _regex),
-    "--until-sure": ("until_sure", None),
-    "--confidence": ("confidence", _percent(50, 99.99)),
-    "--margin": ("margin", _percent(0.01, 1000)),
-    "--seed": ("seed", _whole(0, SEED_BELOW - 1)),
-    "--json": ("json", _text),
-    "--html": ("html", _text),
-    "--count-calls": ("count_calls", None),
-    "--server": ("server", _words),
-    "--ready": ("ready", _whole(1, 65535)),
-    "--live": ("live", None),
-    "--unit": ("unit", _text),
-    "--container": ("container", _text),
-    "--cgroup": ("cgroup", _text),
-    "--assign": ("assign", _one_of(*ASSIGNMENTS)),
-    "--stop-if": ("stop_if", _one_of("worse")),
-    "--kill": ("kill", None),
-    "--min-exchanges": ("min_exchanges", _whole(1, 1000000)),
-    "--aa": ("aa", None),
-    "--merge": ("merge", None),
-    "--timeout": ("timeout", _time(0.1, 31536000)),
-    "--ignore-failure": ("ignore_failure", None),
-    "--show-output": ("show_output", None),
-    "--quiet": ("quiet", None),
-    "--unstall": ("unstall", _text),
-    "--library": ("library", _text),
+    "--arms": (_text, None),
+    "--base": (_text, None),
+    "--rounds": (_whole(1, 100000), None),
+    "--time": (_time(0.1, 31536000), None),
+    "--warmup": (_whole(0, 1000), 1),
+    "--metric": (_one_of(*METRICS), None),
+    "--score": (_regex, None),
+    "--until-sure": (None, False),
+    "--confidence": (_percent(50, 99.99), None),  # 0.95
+    "--margin": (_percent(0.01, 1000), None),  # 0.1
+    "--seed": (_whole(0, SEED_BELOW - 1), None),
+    "--json": (_text, None),
+    "--html": (_text, None),
+    "--count-calls": (None, False),
+    "--server": (_words, None),
+    "--ready": (_whole(1, 65535), None),
+    "--live": (None, False),
+    "--unit": (_text, None),
+    "--container": (_text, None),
+    "--cgroup": (_text, None),
+    "--assign": (_one_of(*ASSIGNMENTS), "connection"),
+    "--stop-if": (_one_of("worse"), None),
+    "--kill": (None, False),
+    "--min-exchanges": (_whole(1, 1000000), 20),
+    "--aa": (None, False),
+    "--merge": (None, False),
+    "--timeout": (_time(0.1, 31536000), None),
+    "--ignore-failure": (None, False),
+    "--show-output": (None, False),
+    "--quiet": (None, False),
+    "--unstall": (_text, None),  # path of the command, from src/cli/verbs/ab.c
+    "--library": (_text, None),  # path of the library; without it the one that `unstall run` takes
 }
+
+
+def _member(option):
+    return option[2:].replace("-", "_")
+
+
+class Options(SimpleNamespace):
+    """The command line, parsed: a member for each option, and what follows from them.  complete_arms()
+    makes a list of `arms`."""
+
+    def __init__(self):
+        super().__init__(**{_member(option): value for option, (_, value) in TABLE.items()})
+        self.weights = None  # live: arm -> weight
+        self.pid = None
+        self.target = None   # live, in the kernel: the target in the words of `unstall attach`
+        self.command, self.files = [], []
 
 
 def parse(words):
@@ -191,7 +163,7 @@ def parse(words):
         name, equals, value = word.partition("=")
         if name not in TABLE:
             raise Refused(f"{name}: no such option; try --help")
-        where, parser = TABLE[name]
+        where, (parser, _) = _member(name), TABLE[name]
         if parser is None:
             if equals:
                 raise Refused(f"{name}={value}: takes no value; try --help")
@@ -283,16 +255,15 @@ def _complete_live(made, rest):
 def complete_arms(made):
     """Check and fill in the arms; of a running process, once `target` is known."""
     if made.merge:
-        made.base = made.asked_base
         return
     if made.aa:
-        if made.asked_arms:
+        if made.arms:
             raise Refused("--aa: has its own arms (off against off); leave --arms out")
         made.arms, made.weights = ["off", "off-2"], {"off": 1, "off-2": 1}
     else:
         default = ",".join(KERNEL_ARMS if made.target else ("off", "auto") if made.live else DEFAULT_ARMS)
-        made.arms, made.weights = _arms(made.asked_arms or default, made.live, made.target)
-    made.base = made.asked_base or ("off" if "off" in made.arms else made.arms[0])
+        made.arms, made.weights = _arms(made.arms or default, made.live, made.target)
+    made.base = made.base or ("off" if "off" in made.arms else made.arms[0])
     if made.base not in made.arms:
         raise Refused(f"--base {made.base}: no such arm; there are {', '.join(made.arms)}")
 
