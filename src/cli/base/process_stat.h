@@ -20,8 +20,8 @@ struct process_stat {
 /* False: there is no such process. */
 bool process_stat(pid_t pid, struct process_stat *s);
 
-/* Another file of the process, "status"; NULL, and errno: it may not be read.  process_text: its beginning, as
- * far as there is room; returns its length, 0 where it may not be read. */
+/* Another file of the process, "status"; NULL, and errno: it may not be read.  process_text: its beginning,
+ * as far as there is room; returns its length, 0 where it may not be read. */
 FILE *process_open(pid_t pid, const char *which);
 size_t process_text(pid_t pid, const char *which, char *text, size_t size);
 

@@ -99,8 +99,8 @@ static __always_inline int read_segment(const struct sk_buff *skb, struct tcp_se
 
 enum hold_end { HOLD_GOES_ON, HOLD_ENDS, STALL_ENDS };
 
-/* What an arriving segment does to data that is held for `held_ns`, since snd_nxt was `next`: a stall ends by a
- * bare acknowledgement that is later than a round trip. */
+/* What an arriving segment does to data that is held for `held_ns`, since snd_nxt was `next`: a stall ends by
+ * a bare acknowledgement that is later than a round trip. */
 static __always_inline enum hold_end end_of_hold(const struct tcp_sock *tp, const struct tcp_segment *got,
                                                  __u32 next, __u64 held_ns) {
     if (tp->snd_nxt != next)
