@@ -62,13 +62,6 @@ struct status_beyond {
     size_t fetching_count;
 };
 
-void beyond_find(struct status_beyond *b, const pid_t *of_units, size_t count);
-void beyond_free(struct status_beyond *b);
-
-/* The statistics file of a process, if it has one. */
-void status_take_file(struct status_processes *p, pid_t pid);
-void status_free_files(struct status_processes *p);
-
 /* The sums of the statistics.  False: there are none. */
 struct status_sums {
     uint64_t exchanges, stalls;
