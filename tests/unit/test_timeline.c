@@ -5,7 +5,6 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "timeline.h"
 #include "waits.h"
 
 static uint64_t all(const struct timeline *t) {

@@ -14,7 +14,6 @@
 
 #include "packet.h"
 #include "table.h"
-#include "timeline.h"
 #include "unheld.h"
 #include "waits.h"
 

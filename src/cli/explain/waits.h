@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * How long waits took: their number, their sum, and a histogram of fixed size, whose buckets are half a
- * millisecond wide up to 64 ms and 3 % above.  Pure.
+ * Waits in constant memory.  How long they took: their number, their sum, and a histogram, whose buckets are
+ * half a millisecond wide up to 64 ms and 3 % above.  When exchanges stalled and when they did not: counts in
+ * parts of equal length, which grow with the time that they must cover.  Pure.
  */
 #ifndef UNSTALL_CLI_WAITS_H
 #define UNSTALL_CLI_WAITS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define MS INT64_C(1000000) /* ns */
@@ -31,6 +33,22 @@ int64_t waits_quantile(const struct waits *w, double share);
 
 /* The lower bound of a bucket, in nanoseconds. */
 double waits_bound(int bucket);
+
+enum { TIMELINE_PARTS = 64 };
+
+/* All zero is an empty one. */
+struct timeline {
+    int64_t part_ns; /* a power of two of milliseconds; 0: empty */
+    int64_t first;   /* part 0 begins at first * part_ns */
+    uint32_t stalled[TIMELINE_PARTS], other[TIMELINE_PARTS];
+};
+
+/* A negative time counts as 0. */
+void timeline_add(struct timeline *t, int64_t at_ns, uint32_t stalled, uint32_t other);
+/* The number of parts up to the last one with a count. */
+size_t timeline_used(const struct timeline *t);
+
+void timeline_merge(struct timeline *into, const struct timeline *from);
 
 /* "43.5 ms", "8.70 s", "3.2 h".  Writes into `text` and returns it. */
 const char *duration_text(int64_t ns, char text[24]);
