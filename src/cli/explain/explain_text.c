@@ -32,18 +32,6 @@ static void paragraph(FILE *out, const char *text) {
     print_wrapped(out, text, 0, 0, width_of(out));
 }
 
-/* "  12:00:00.000001  200 bytes are written" */
-static void event(FILE *out, const char *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static void event(FILE *out, const char *at, const char *format, ...) {
-    char text[NOTE_TEXT];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    fprintf(out, "  %s  ", at);
-    print_wrapped(out, text, (unsigned)strlen(at) + 4, 4, width_of(out));
-}
-
 /* A command as it is typed; on a narrow terminal in lines that a shell takes for one, its remark below. */
 static void command(FILE *out, const char *text) {
     enum { INDENT = 4, END = 2 };
@@ -77,6 +65,19 @@ static void clock_text(int64_t ns, bool of_a_day, char text[32]) {
         localtime_r(&seconds, &parts);
     size_t n = strftime(text, 32, "%H:%M:%S", &parts);
     snprintf(text + n, 32 - n, ".%06ld", (long)(ns % 1000000000 / 1000));
+}
+
+/* "  12:00:00.000001  200 bytes are written" */
+__attribute__((format(printf, 4, 5))) static void event(FILE *out, const struct findings *f, int64_t at_ns,
+                                                        const char *format, ...) {
+    char at[32], text[NOTE_TEXT];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    clock_text(at_ns, f->of_a_day, at);
+    fprintf(out, "  %s  ", at);
+    print_wrapped(out, text, (unsigned)strlen(at) + 4, 4, width_of(out));
 }
 
 /* ---- parts ----------------------------------------------------------- */
@@ -129,34 +130,29 @@ static void table(FILE *out, const struct findings *f) {
 
 /* ---- the example and the cure ----------------------------------------- */
 
-static void capture_example(FILE *out, const struct finding_example *e) {
-    char at[32], wait[24], text[NOTE_TEXT];
+static void capture_example(FILE *out, const struct findings *f, const struct finding_example *e) {
+    char wait[24], text[NOTE_TEXT];
     snprintf(text, sizeof(text), "For example, %s -> %s, packets %lu, %lu and %lu:", e->from, e->to,
              lu(e->number[0]), lu(e->number[1]), lu(e->number[2]));
     paragraph(out, text);
-    clock_text(e->at_ns[0], false, at);
-    event(out, at, "%u byte%s, a small segment; the rest is held back", e->bytes[0], plural(e->bytes[0]));
-    clock_text(e->at_ns[1], false, at);
-    event(out, at, "%s later: the peer's bare acknowledgement, delayed",
+    event(out, f, e->at_ns[0], "%u byte%s, a small segment; the rest is held back", e->bytes[0],
+          plural(e->bytes[0]));
+    event(out, f, e->at_ns[1], "%s later: the peer's bare acknowledgement, delayed",
           duration_text(e->at_ns[1] - e->at_ns[0], wait));
-    clock_text(e->at_ns[2], false, at);
-    event(out, at, "%s later: the rest, %u byte%s, freed by it",
+    event(out, f, e->at_ns[2], "%s later: the rest, %u byte%s, freed by it",
           duration_text(e->at_ns[2] - e->at_ns[1], wait), e->bytes[1], plural(e->bytes[1]));
     fputc('\n', out);
 }
 
 static void strace_example(FILE *out, const struct findings *f, const struct finding *r) {
     const struct finding_example *e = &r->examples[0];
-    char at[32], wait[24], text[NOTE_TEXT];
+    char wait[24], text[NOTE_TEXT];
     snprintf(text, sizeof(text), "For example, lines %lu, %lu and %lu, descriptor %s:", lu(e->number[0]),
              lu(e->number[1]), lu(e->number[2]), e->from);
     paragraph(out, text);
-    clock_text(e->at_ns[0], f->of_a_day, at);
-    event(out, at, "%u byte%s are written", e->bytes[0], plural(e->bytes[0]));
-    clock_text(e->at_ns[1], f->of_a_day, at);
-    event(out, at, "%u more: held back until the first have been acknowledged", e->bytes[1]);
-    clock_text(e->at_ns[2], f->of_a_day, at);
-    event(out, at, "%s later: the %s", duration_text(e->at_ns[2] - e->at_ns[1], wait),
+    event(out, f, e->at_ns[0], "%u byte%s are written", e->bytes[0], plural(e->bytes[0]));
+    event(out, f, e->at_ns[1], "%u more: held back until the first have been acknowledged", e->bytes[1]);
+    event(out, f, e->at_ns[2], "%s later: the %s", duration_text(e->at_ns[2] - e->at_ns[1], wait),
           r->by_server ? "next request" : "answer");
     fputc('\n', out);
 }
@@ -205,7 +201,7 @@ void explain_text(FILE *out, const char *name, const struct findings *f) {
     if (f->row_count) {
         table(out, f);
         if (f->source == SOURCE_CAPTURE)
-            capture_example(out, &f->rows[0].examples[0]);
+            capture_example(out, f, &f->rows[0].examples[0]);
         else
             strace_example(out, f, &f->rows[0]);
     }

@@ -211,17 +211,21 @@ static int take_part(struct scan_diag *d, ssize_t length, scan_listed_fn *each, 
     return 0;
 }
 
+static struct request request_for(struct scan_diag *d, uint8_t family, uint16_t flags, uint32_t states) {
+    return (struct request){
+        .header = {.nlmsg_len = sizeof(struct request),
+                   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                   .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags),
+                   .nlmsg_seq = ++d->sequence},
+        .body = {.sdiag_family = family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = states},
+    };
+}
+
 static int dump_family(struct scan_diag *d, uint8_t family, enum scan_which which, scan_listed_fn *each,
                        void *arg, int *count) {
     uint32_t states = which == SCAN_LISTENING ? 1u << STATE_LISTEN
                                               : 1u << STATE_ESTABLISHED | 1u << STATE_CLOSE_WAIT;
-    struct request r = {
-        .header = {.nlmsg_len = sizeof(r),
-                   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
-                   .nlmsg_seq = ++d->sequence},
-        .body = {.sdiag_family = family, .sdiag_protocol = IPPROTO_TCP, .idiag_states = states},
-    };
+    struct request r = request_for(d, family, NLM_F_DUMP, states);
     if (which == SCAN_COUNTED)
         r.body.idiag_ext = 1 << (INET_DIAG_INFO - 1);
     int result = 0;
@@ -249,16 +253,8 @@ int scan_diag_dump(struct scan_diag *d, enum scan_which which, scan_listed_fn *e
 /* ---- single sockets -------------------------------------------------------- */
 
 static void prepare(struct scan_diag *d, struct request *r, const struct scan_key *key) {
-    *r = (struct request){
-        .header = {.nlmsg_len = sizeof(*r),
-                   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-                   .nlmsg_flags = NLM_F_REQUEST,
-                   .nlmsg_seq = ++d->sequence},
-        .body = {.sdiag_family = key->family,
-                 .sdiag_protocol = IPPROTO_TCP,
-                 .idiag_ext = 1 << (INET_DIAG_INFO - 1),
-                 .idiag_states = UINT32_MAX},
-    };
+    *r = request_for(d, key->family, 0, UINT32_MAX);
+    r->body.idiag_ext = 1 << (INET_DIAG_INFO - 1);
     put_key(key, &r->body.id);
 }
 
