@@ -3,6 +3,10 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "late.h"
 
@@ -26,11 +30,167 @@ void survey_catch_signals(void) {
     sigaction(SIGTERM, &action, NULL);
 }
 
+/* ---- exchanges ---------------------------------------------------------------- */
+
+/* One end of a connection.  Both ends of one within this host have the same addresses, in order. */
+struct traffic_end {
+    struct stats_address address[2];
+    uint32_t cookie[2];
+    uint64_t inode;
+    uint32_t data_in, data_out;
+};
+
+struct look {
+    const struct scan_traffic *t;
+    struct traffic_end *list;
+    size_t count, room;
+    bool full; /* no memory for more */
+};
+
+static int order(const void *a, const void *b) {
+    const struct traffic_end *x = a, *y = b;
+    int by_address = memcmp(x->address, y->address, sizeof(x->address));
+    return by_address ? by_address : memcmp(x->cookie, y->cookie, sizeof(x->cookie));
+}
+
+static bool is_other_end(const struct traffic_end *a, const struct traffic_end *b) {
+    return memcmp(a->address, b->address, sizeof(a->address)) == 0;
+}
+
+static void take(const struct scan_listed *l, void *arg) {
+    struct look *k = arg;
+    if (!scan_has_port(&l->key.local, &l->key.peer, k->t->port))
+        return;
+    if (k->count == k->room) {
+        size_t room = k->room ? 2 * k->room : 256;
+        struct traffic_end *more = reallocarray(k->list, room, sizeof(*more));
+        k->full |= !more;
+        if (!more)
+            return;
+        k->list = more;
+        k->room = room;
+    }
+    bool ordered = memcmp(&l->key.local, &l->key.peer, sizeof(l->key.local)) < 0;
+    struct traffic_end *e = &k->list[k->count++];
+    *e = (struct traffic_end){
+        .inode = l->sample.inode, .data_in = l->sample.data_in, .data_out = l->sample.data_out};
+    e->address[!ordered] = l->key.local;
+    e->address[ordered] = l->key.peer;
+    memcpy(e->cookie, l->key.cookie, sizeof(e->cookie));
+}
+
+/* ---- whose they are ----------------------------------------------------------- */
+
+static bool is_wanted(const struct scan_filter *f, const struct scan_process *p) {
+    return p && (f->pid ? p->pid == f->pid : scan_cgroup_matches(p->cgroup, f->cgroup));
+}
+
+/* Leaves in the list the connections of which one end is a wanted process's. */
+static void choose(struct scan_traffic *t, struct look *k) {
+    size_t kept = 0, left = SIZE_MAX, known = 0;
+    struct scan_owner *owners = calloc(k->count + 1, sizeof(*owners));
+    k->full |= !owners;
+    if (!owners)
+        return;
+    for (size_t i = 0; i < k->count; i++)
+        owners[i].inode = k->list[i].inode;
+    scan_owners_find(owners, k->count, &left);
+    for (size_t i = 0, next; i < k->count; i = next) {
+        bool wanted = false;
+        for (next = i; next < k->count && is_other_end(&k->list[i], &k->list[next]); next++) {
+            const struct scan_process *p = scan_owner_of(owners, k->count, k->list[next].inode);
+            wanted |= is_wanted(&t->filter, p);
+            known += p != NULL;
+        }
+        for (size_t at = i; wanted && at < next; at++)
+            k->list[kept++] = k->list[at];
+    }
+    if (!t->filter.pid && known < k->count && geteuid() != 0)
+        snprintf(t->because, sizeof(t->because), "the processes of other users may not be looked at");
+    k->count = kept;
+    free(owners);
+}
+
+static bool may_look_at(pid_t pid) {
+    char name[64];
+    snprintf(name, sizeof(name), "/proc/%d/fd", (int)pid);
+    return access(name, R_OK) == 0 || errno == ENOENT;
+}
+
+/* ---- the numbers -------------------------------------------------------------- */
+
+static uint64_t smaller(uint64_t a, uint64_t b) {
+    return a < b ? a : b;
+}
+
+static uint64_t grown(const struct scan_traffic *t, const struct traffic_end *now, bool *is_new) {
+    const struct traffic_end *old =
+        t->before_count ? bsearch(now, t->before, t->before_count, sizeof(*now), order) : NULL;
+    *is_new = !old;
+    return old ? smaller(now->data_in - old->data_in, now->data_out - old->data_out)
+               : smaller(now->data_in, now->data_out);
+}
+
+static void count(struct scan_traffic *t, const struct look *k) {
+    for (size_t i = 0, next; i < k->count; i = next) {
+        uint64_t most = 0;
+        bool is_new = false;
+        for (next = i; next < k->count && is_other_end(&k->list[i], &k->list[next]); next++) {
+            uint64_t exchanges = grown(t, &k->list[next], &is_new);
+            most = exchanges > most ? exchanges : most;
+        }
+        t->exchanges += most;
+        t->firsts += is_new && most > 0;
+    }
+}
+
+static void look_at_traffic(struct scan_traffic *t) {
+    uint64_t began = scan_own_time();
+    struct look k = {.t = t};
+    int failed = t->diag ? scan_diag_dump(t->diag, SCAN_COUNTED, take, &k) : 0;
+    if (k.count)
+        qsort(k.list, k.count, sizeof(*k.list), order);
+    if (failed >= 0 && (t->filter.pid || t->filter.cgroup))
+        choose(t, &k);
+    if (failed < 0 || k.full)
+        snprintf(t->because, sizeof(t->because), "the exchanges could not be counted (%s)",
+                 strerror(k.full ? ENOMEM : -failed));
+    else if (t->looked)
+        count(t, &k);
+    t->looked = true;
+    free(t->before);
+    t->before = k.list;
+    t->before_count = k.count;
+    t->cost_ns = scan_own_time() - began;
+    t->looked_ns = scan_now();
+}
+
+static void begin_traffic(struct scan_traffic *t, const struct scan_filter *filter, uint16_t port,
+                        pid_t namespace_of) {
+    *t = (struct scan_traffic){.filter = *filter, .port = port};
+    int failed = scan_diag_open(&t->diag, namespace_of);
+    if (failed)
+        snprintf(t->because, sizeof(t->because), "the exchanges could not be counted (%s)",
+                 strerror(-failed));
+    else if (filter->pid && !may_look_at(filter->pid))
+        snprintf(t->because, sizeof(t->because), "the connections of process %d may not be looked at",
+                 (int)filter->pid);
+    look_at_traffic(t);
+}
+
+static void end_traffic(struct scan_traffic *t) {
+    scan_diag_close(t->diag);
+    free(t->before);
+    *t = (struct scan_traffic){0};
+}
+
+/* ---- the survey ---------------------------------------------------------------- */
+
 bool survey_begin(struct survey *s, char error[SCAN_ERROR]) {
     s->options.places_of = s->filter.pid;
     s->state = scan_source_begin(s->source_wanted, &s->options, &s->source, s->not_exact, error);
     if (s->state)
-        scan_traffic_begin(&s->traffic, &s->filter, s->options.port, s->options.namespace_of);
+        begin_traffic(&s->traffic, &s->filter, s->options.port, s->options.namespace_of);
     return s->state != NULL;
 }
 
@@ -70,7 +230,7 @@ int survey_look(struct survey *s, double seconds, int (*show)(struct survey *s))
             return failed;
         bool last = is_over(s, end);
         if (last || scan_now() >= s->traffic.looked_ns + s->traffic.cost_ns * TRAFFIC_SHARE)
-            scan_traffic_look(&s->traffic);
+            look_at_traffic(&s->traffic);
         size_t most =
             last ? SIZE_MAX : DESCRIPTORS_FIRST + (size_t)((scan_now() - begin) / 1000000);
         failed = scan_table_learn(&s->table, &s->result, most);
@@ -100,7 +260,7 @@ void survey_report(FILE *out, const struct survey *s, bool json) {
 void survey_end(struct survey *s) {
     scan_result_free(&s->result);
     scan_table_end(&s->table);
-    scan_traffic_end(&s->traffic);
+    end_traffic(&s->traffic);
     if (s->state)
         s->source->end(s->state);
 }

@@ -8,10 +8,26 @@
 
 #include <stdio.h>
 
+#include "diag.h"
 #include "scan_table.h"
 #include "source.h"
-#include "traffic.h"
 #include "verdict.h"
+
+/* How many exchanges there were while the scan looked, for its verdict: "no stall" says something only of
+ * exchanges.  An exchange has a segment of data in each direction at least, so the smaller growth of the two
+ * counters is taken for the number; a connection within this host counts once.  Looks are a second and more
+ * apart, and a connection that began and ended in between is not seen. */
+struct scan_traffic {
+    struct scan_diag *diag;
+    uint16_t port; /* 0: any */
+    struct scan_filter filter;
+    struct traffic_end *before; /* of the last look, sorted */
+    size_t before_count;
+    bool looked;      /* before */
+    uint64_t cost_ns, looked_ns; /* of the last look: how long it took, when it ended (scan_now()) */
+    uint64_t exchanges, firsts;
+    char because[96]; /* why they cannot be counted; "": they are */
+};
 
 struct survey {
     struct scan_options options;

@@ -14,7 +14,6 @@
 #include "errors.h"
 #include "format.h"
 #include "library.h"
-#include "preflight.h"
 #include "program.h"
 #include "service.h"
 

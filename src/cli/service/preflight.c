@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "preflight.h"
-
 #include <errno.h>
 #include <glob.h>
 #include <grp.h>
@@ -18,6 +16,7 @@
 #include "errors.h"
 #include "obstacles.h"
 #include "program.h"
+#include "unit.h"
 #include "word_sizes.h"
 
 struct check {

@@ -5,6 +5,7 @@
 #ifndef UNSTALL_CLI_UNIT_H
 #define UNSTALL_CLI_UNIT_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "systemctl.h"
@@ -26,6 +27,16 @@ int unit_name(const char *word, char name[UNIT_ROOM]);
  * a complaint: no systemd, no such unit, masked, transient, or (without `force`) generated. */
 int unit_find(struct unit *u, const struct manager *m, const char *word, bool force);
 void unit_free(struct unit *u);
+
+/* Checks that the library can work in a service (preflight.c): its programs, its user, and the files and
+ * system calls that its sandbox permits.  0, or EXIT_OWN and a complaint about the first obstacle.
+ * `force`: obstacles are remarks.  `stats`: a statistics folder is wanted too.  `listed`: how LD_PRELOAD of
+ * the unit names the library. */
+int unit_preflight(const struct unit *u, const char *library, bool stats, bool force,
+                   char listed[PATH_MAX]);
+
+/* The path of the program of an ExecStart= value, into path[size]; false if there is none. */
+bool exec_path(const char *exec, char *path, size_t size);
 
 /* "" or "--user ", for commands in messages. */
 const char *manager_option(const struct manager *m);

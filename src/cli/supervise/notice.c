@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "notice.h"
+#include "worker.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,7 +2,6 @@
 #include "worker.h"
 
 #include <errno.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdbool.h>
@@ -12,8 +11,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "notice.h"
 
 enum outcome { OVER, ALONE };
 

@@ -11,7 +11,18 @@
 #ifndef UNSTALL_SUPERVISE_WORKER_H
 #define UNSTALL_SUPERVISE_WORKER_H
 
+#include <linux/seccomp.h>
+
 enum { WORKERS_MOST = 16 };
+
+/* The work on one waiting call, and its answer (notice.c). */
+enum notice_answer {
+    NOTICE_GO_ON,    /* the kernel makes the call */
+    NOTICE_DONE,     /* the call returns 0 and is not made */
+    NOTICE_ANSWERED, /* the call has its answer already */
+};
+
+enum notice_answer notice_treat(int listener, const struct seccomp_notif *call);
 
 /* Ends with the last process that has the filter.  Returns 0, or -errno if it could not begin. */
 int worker_guard(int listener);
