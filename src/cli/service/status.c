@@ -274,10 +274,10 @@ static void take_process(struct status_beyond *b, const struct process_facts *f,
         take_file(&p, f->pid);
     }
     struct status_group *g = group_of(b, guard, program, &p);
-    pid_t *pids = g ? reallocarray(g->pids, g->processes.count + 1, sizeof(*pids)) : NULL;
-    if (pids) {
-        g->pids = pids;
-        pids[g->processes.count++] = f->pid;
+    pid_t *more = g ? reallocarray(g->pids, g->processes.count + 1, sizeof(*more)) : NULL;
+    if (more) {
+        g->pids = more;
+        more[g->processes.count++] = f->pid;
         g->processes.with += f->library[0] != '\0';
         append(g, &p);
         if (f->library[0])
