@@ -11,7 +11,7 @@ import pytest
 
 from clients import EXCHANGES, binary, checking_peer
 from harness import (CURING_MODES, MODES, STALL_MS, AnsweringPeer, Peer, mode_env, pattern, run,
-                     run_directed, stats_directory, skip)
+                     run_client, run_directed, stats_directory, skip)
 
 ALL = ("bare", *MODES)
 TRIES = 5
@@ -137,7 +137,24 @@ def test_each_task_answers_a_signal(how, mode):
     assert bytes(connection.received) == pattern(facts["exchanges"] * 300)
 
 
-# ---- no page that fork wipes -------------------------------------------------
+# ---- calls that the kernel refuses -------------------------------------------
+
+
+def refuses(call, where, value, error):
+    """A program that runs another one, whose call is refused where it has this argument."""
+    return binary("refuses", f"-DCALL=SYS_{call}", f"-DWHERE={where}", f"-DVALUE={value}", f"-DERROR={error}")
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_a_refused_tcp_nodelay_ends_the_holds(mode):
+    """As by an LSM, or a BPF program of the cgroup: each message was held for the kernel's 200 ms.  Bare it
+    stalls for 40 ms."""
+    with checking_peer() as peer:
+        done = run_client(refuses("setsockopt", 2, "TCP_NODELAY", "EPERM"), mode, binary("put_write"),
+                          *peer.target, EXCHANGES)
+    assert done.median_ms < 100
+
+
 
 FORKS = ("held at fork", "held at _Fork", "held at an unseen fork", "a child of fork holds",
          "a child of _Fork holds",
@@ -148,7 +165,8 @@ FORKS = ("held at fork", "held at _Fork", "held at an unseen fork", "a child of 
 @pytest.mark.parametrize("case", FORKS)
 def test_a_child_is_known_where_no_page_is_wiped_for_it(case, mode):
     """Kernels before 4.14 and sandboxes refuse MADV_WIPEONFORK: the child believed that it had our thread."""
-    wrong = run_directed(mode, case, before=[binary("without_wipe")], UNSTALL_THREAD="always")
+    wipes_none = refuses("madvise", 2, "MADV_WIPEONFORK", "EINVAL")
+    wrong = run_directed(mode, case, before=[wipes_none], UNSTALL_THREAD="always")
     assert wrong is None, wrong
 
 

@@ -50,13 +50,15 @@ static void push(enum push_cause cause) {
 static const struct {
     const char *name;
     int error;
-    bool nodelay, another_kind;
+    bool nodelay, another_kind, never_hold;
 } refusals[] = {
-    {"it works", 0, true, false},
-    {"the number was closed behind our back", -EBADF, false, false},
-    {"... and is no socket now", -ENOTSOCK, false, false},
-    {"... and is UDP now", -ENOPROTOOPT, false, true},
-    {"... and is a Unix socket now", -EOPNOTSUPP, false, true},
+    {"it works", 0, true, false, false},
+    {"the number was closed behind our back", -EBADF, false, false, false},
+    {"... and is no socket now", -ENOTSOCK, false, false, true},
+    {"... and is UDP now", -ENOPROTOOPT, false, true, true},
+    {"... and is a Unix socket now", -EOPNOTSUPP, false, true, true},
+    {"a BPF program of the cgroup forbids it", -EPERM, false, false, true},
+    {"an LSM forbids it", -EACCES, false, false, true},
 };
 
 /* TCP_NODELAY is believed only where it worked; a datagram that our MSG_MORE left open ends with an empty
@@ -69,6 +71,7 @@ Test(hold, a_push_that_is_refused) {
         errno = 4711;
         push(PUSH_WAIT);
         EXPECT_INT(row->name, c->policy.nodelay, row->nodelay);
+        EXPECT_INT(row->name, c->policy.never_hold, row->never_hold);
         EXPECT_INT(row->name, c->policy.mode, row->another_kind ? MODE_OFF : MODE_CORK);
         EXPECT_TEXT(row->name, fake_log(), row->another_kind ? "nodelay(5,1) send(5,)" : "nodelay(5,1)");
         EXPECT_INT(row->name, errno, 4711);

@@ -158,9 +158,12 @@ static void probe_untracked(struct conn *c, uint32_t pushes) {
 static __attribute__((noinline)) void push_held(struct conn *c, enum push_cause cause) {
     STORE_RELEASE(&c->held, false); /* after taking the lock: hold_leaves_turn() relies on this order */
     hold_check_age(c, false);
-    if (is_not_tcp(hold_set_nodelay(c, c->fd))) {
+    int error = hold_set_nodelay(c, c->fd);
+    if (is_not_tcp(error)) {
         struct msghdr nothing = {0}; /* ends a datagram that MSG_MORE left open: udp(7) */
         kernel->send(c->fd, &nothing, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } else if (error && error != -EBADF) {
+        c->policy.never_hold = true; /* a BPF program or an LSM forbids it: only the kernel ends this hold */
     }
     policy_pushed(&c->policy);
     c->counts.pushes[cause]++;

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs the program of its arguments where the kernel refuses MADV_WIPEONFORK, as one before 4.14 does.
+ * Runs the program of its arguments where the kernel refuses a CALL that has VALUE as its argument number
+ * WHERE (from 0), with ERROR; but not of the descriptor -1, by which the library asks.
  */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <netinet/tcp.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { ADVICE = offsetof(struct seccomp_data, args) + 2 * sizeof(__u64), WIPE_ON_FORK = 18 };
-
 static struct sock_filter refuses[] = {
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
-    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ADVICE),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, WIPE_ON_FORK, 0, 1),
-    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CALL, 0, 5),
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ~0U, 3, 0),
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args) + WHERE * sizeof(__u64)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, VALUE, 0, 1),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ERROR),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 
