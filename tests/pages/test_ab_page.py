@@ -64,6 +64,9 @@ def test_a_stored_json_makes_the_same_page_again(tmp_path):
     drawn = subprocess.run([PYTHON, "-ISB", ANALYSIS.parent / "pages"], input=stored.read_bytes(), check=True,
                            capture_output=True, timeout=60).stdout
     assert drawn == first.read_bytes()
+    ab("--merge", stored, "--confidence", 99, "--json", tmp_path / "surer.json")
+    asked = {**measured(stored)["experiment"], "confidence": 0.99}
+    assert measured(tmp_path / "surer.json")["experiment"] == asked
 
 
 def test_its_json_is_in_it():
