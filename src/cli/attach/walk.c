@@ -55,17 +55,6 @@ static bool is_in(pid_t pid, const struct attach_scope *scope) {
     return scope->pid ? pid == scope->pid : attach_is_below(pid, scope->folder);
 }
 
-/* Kernel threads, and processes that have ended, have neither a command line nor a socket. */
-static bool has_command(pid_t pid) {
-    char path[64], byte;
-    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool has = fd >= 0 && read(fd, &byte, 1) == 1;
-    if (fd >= 0)
-        close(fd);
-    return has;
-}
-
 /* Adds the first few processes to a list of names; inode 0: its namespace is not known. */
 static void name(struct prose *p, unsigned number, pid_t pid, ino_t inode) {
     enum { NAMED = 4 };
@@ -86,7 +75,8 @@ static int walk_one(struct walk *w, pid_t pid) {
     struct stat st;
     snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && (errno == EACCES || errno == EPERM) && is_in(pid, w->scope) && has_command(pid))
+    if (fd < 0 && (errno == EACCES || errno == EPERM) && is_in(pid, w->scope) &&
+        process_has_command(pid))
         name(&w->unknown_names, ++w->unknown, pid, 0);
     if (fd < 0)
         return 0;

@@ -25,6 +25,11 @@ size_t process_text(pid_t pid, const char *which, char *text, size_t size) {
     return n;
 }
 
+bool process_has_command(pid_t pid) {
+    char some[2];
+    return process_text(pid, "cmdline", some, sizeof(some)) > 0;
+}
+
 const char *process_program(pid_t pid, char *path, size_t size) {
     char link[64];
     snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);

@@ -28,6 +28,9 @@ size_t process_text(pid_t pid, const char *which, char *text, size_t size);
 /* The path of the program that it runs; "": it may not be known.  Writes into `path` and returns it. */
 const char *process_program(pid_t pid, char *path, size_t size);
 
+/* False for a kernel thread, and for a process that has ended: they have no command line. */
+bool process_has_command(pid_t pid);
+
 /* The inode of the socket to which a link in /proc/PID/fd leads; 0: it is another file. */
 uint64_t process_socket(int folder, const char *name);
 

@@ -289,12 +289,6 @@ static void take_process(struct status_beyond *b, const struct process_facts *f,
     free_files(&p);
 }
 
-/* A kernel thread may not be inspected either; it has no command line. */
-static bool is_program(pid_t pid) {
-    char some[2];
-    return process_text(pid, "cmdline", some, sizeof(some)) > 0;
-}
-
 static bool is_one_of(pid_t pid, const pid_t *list, size_t count) {
     for (size_t i = 0; i < count; i++)
         if (list[i] == pid)
@@ -307,7 +301,7 @@ static void look_at(struct status_beyond *b, pid_t pid, const struct guard *guar
     struct process_stat s;
     int error = process_library(pid, &f);
     if (error == -EACCES || error == -EPERM)
-        b->unknown_processes += is_program(pid);
+        b->unknown_processes += process_has_command(pid); /* a kernel thread may not be inspected either */
     if (error || (process_stat(pid, &s) && guard_is_called(s.name)))
         return;
     const struct guard *guard = guard_of(pid, guards, guard_count);
