@@ -3,7 +3,9 @@
 only: the kernel makes the TCP connections below."""
 
 import contextlib
+import json
 import os
+import re
 import socket
 import statistics
 import subprocess
@@ -15,7 +17,7 @@ import pytest
 from attachments import attached
 from talkers import alone, cgroup, nothing_pinned
 
-from harness import STALL_MS, skip
+from harness import COMMAND, STALL_MS, bare_env, skip
 
 MPTCP = Path("/proc/sys/net/mptcp/enabled")
 TRIES = 5
@@ -145,25 +147,54 @@ def asked(client):
     return statistics.median(exchange() for _ in range(15))
 
 
-def test_what_a_server_accepts_later_is_cured_too():
-    """Of a server in Go only the connections that were there had been cured."""
-    def port():
-        server.stdin.write("\n")
-        return int(server.stdout.readline())
+def connected(port):
+    return socket.create_connection(("127.0.0.1", port))
 
-    def connected(to):
-        return socket.create_connection(("127.0.0.1", to))
-    with subprocess.Popen([sys.executable, "-S", "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          text=True, bufsize=1) as server:
-        try:
-            first = port()
-            with connected(first) as before:
-                assert any(asked(before) > STALL_MS for _ in range(TRIES))
-                with attached(server.pid, "--mode", "always") as a:
-                    with connected(first) as later, connected(port()) as elsewhere:
-                        for client in (before, later, elsewhere):
-                            assert any(asked(client) < STALL_MS for _ in range(TRIES))
-                    assert a.end() == 0
-                assert any(asked(before) > STALL_MS for _ in range(TRIES))
-        finally:
-            server.kill()
+
+class Server:
+    """It, with a new listener for each port."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([sys.executable, "-S", "-c", SERVER], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.pid = self.process.pid
+
+    def port(self):
+        self.process.stdin.write("\n")
+        return int(self.process.stdout.readline())
+
+
+@pytest.fixture(name="server")
+def a_server():
+    server = Server()
+    yield server
+    server.process.kill()
+    server.process.communicate()
+
+
+def test_what_a_server_accepts_later_is_cured_too(server):
+    """Of a server in Go only the connections that were there had been cured."""
+    first = server.port()
+    with connected(first) as before:
+        assert any(asked(before) > STALL_MS for _ in range(TRIES))
+        with attached(server.pid, "--mode", "always") as a:
+            with connected(first) as later, connected(server.port()) as elsewhere:
+                for client in (before, later, elsewhere):
+                    assert any(asked(client) < STALL_MS for _ in range(TRIES))
+            assert a.end() == 0
+        assert any(asked(before) > STALL_MS for _ in range(TRIES))
+
+
+def test_a_live_experiment_reaches_what_it_accepts(server, tmp_path):
+    """Its connections got no arm, so that nothing was measured."""
+    words = ["ab", "--live", str(server.pid), "--time", "8", "--min-exchanges", "5", "--quiet", "--json",
+             str(tmp_path / "r.json")]
+    port = server.port()
+    with subprocess.Popen([COMMAND, *words], env=bare_env(), stdout=subprocess.PIPE, text=True) as live:
+        while live.poll() is None:
+            with connected(port) as client:
+                asked(client)
+        said = live.stdout.read()
+    assert re.search(r"^nodelay wins: ", said, re.MULTILINE), said
+    units = json.loads((tmp_path / "r.json").read_text("utf-8"))["units"]
+    assert {unit["arm"] for unit in units} == {"off", "nodelay"} and len(units) > 10
