@@ -311,6 +311,12 @@ def test_a_peer_that_reads_late_gets_all_and_the_end(how, mode):
 
 
 @pytest.mark.parametrize("mode", ["bare", "auto", "coalesce"])
+def test_a_child_made_unseen_keeps_what_it_has_at_the_number_of_a_closed_connection(mode):
+    """In coalesce the library closed it there: it took the number for its own."""
+    assert stuck_peer("raw_child", mode)["lost"] == 0
+
+
+@pytest.mark.parametrize("mode", ["bare", "auto", "coalesce"])
 def test_a_peer_that_never_reads_wakes_nobody_often(mode):
     """In coalesce the window's thread woke up 900 times a second."""
     assert stuck_peer("idle", mode)["wakes"] < 250

@@ -18,7 +18,8 @@ _Alignas(64) uint32_t nodelay_epoch;
 static void repair(struct conn *c) {
     RAW_CHILD_BEGINS();
     if (c->lingering) { /* the parent sends the rest and closes; our copy would keep the socket open */
-        kernel->close(c->fd);
+        if (buffer_is_at(c, c->fd)) /* else the child has closed it already, by raw calls */
+            kernel->close(c->fd);
         fds_set(c->fd, FDS_UNKNOWN);
         STORE(&c->lingering, false);
         STORE(&c->refs, 0);

@@ -5,6 +5,7 @@
  *
  *   programs     system(3) twice, and a fork, with 8 of them: how long each takes
  *   child        a child has had it; it is closed, and another child lives on: what the peer sees then
+ *   raw_child    the same, and a child made unseen has other files at all numbers: whether it keeps them
  *   shutdown     while another thread is amid a fork: what the peer sees then
  *   rights       20 changes of rights, and a shutdown: what the peer sees then
  *   idle         how often our process wakes up in a second
@@ -107,6 +108,24 @@ static void child(void)
     CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
 }
 
+static void raw_child(void)
+{
+    enum { FIRST = 256, LAST = 400 };
+    int lost = 0;
+    pair_t p = stuck();
+    fork_and_wait();
+    CHECK(close(p.server) == 0);
+    long pid = raw_call(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (pid == 0) {
+        for (int fd = FIRST; fd < LAST; fd++) raw_call(SYS_dup3, 1, fd, 0, 0, 0);
+        close(0); /* the first call that a library sees */
+        for (int fd = FIRST; fd < LAST; fd++) lost += raw_call(SYS_fcntl, fd, F_GETFD, 0, 0, 0) < 0;
+        raw_call(SYS_exit_group, lost, 0, 0, 0, 0);
+    }
+    CHECK(waitpid((pid_t)pid, &lost, 0) == pid);
+    ADD_FACT("\"lost\": %d", WEXITSTATUS(lost));
+}
+
 static int amid_fork, go_on;
 
 static void before_fork(void)
@@ -173,6 +192,7 @@ int main(int argc, char **argv)
     const char *how = argv[1];
     if (strcmp(how, "programs") == 0) programs();
     if (strcmp(how, "child") == 0) child();
+    if (strcmp(how, "raw_child") == 0) raw_child();
     if (strcmp(how, "shutdown") == 0) shut_amid_fork();
     if (strcmp(how, "rights") == 0) change_rights();
     if (strcmp(how, "idle") == 0) idle();
