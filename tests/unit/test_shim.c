@@ -103,6 +103,24 @@ static void the_answer_comes(void) {
 }
 
 /* The message is over, and its time is known. */
+/* A handler writes to another connection, between the look at the open turn and the lock.  Nobody ended its
+ * turn then, whose bytes stayed for the kernel's 200 ms. */
+Test(shim, a_handlers_turn_in_between) {
+    for (int resumes = 0; resumes < 2; resumes++) {
+        whole_start_in(MODE_CORK);
+        struct conn *c = whole_connected(5), *handlers = whole_connected(6);
+        whole_write(6, "head");
+        EXPECT(self.turn == handlers && handlers->held);
+        ASSERT(conn_lock(c));
+        hold_leave_other(c);
+        resumes ? hold_resume_turn(c) : hold_join_turn(c);
+        EXPECT(self.locked == c && self.depth == 1);
+        conn_unlock(c);
+        EXPECT(self.turn == c && !handlers->held && !handlers->aside);
+        self.turn = NULL;
+    }
+}
+
 /* The reader leaves its turn without the lock, so just after the close.  That was taken for the end of a turn
  * on the free place: the rest of the list of free ones was lost. */
 Test(shim, a_turn_that_is_left_after_the_close) {

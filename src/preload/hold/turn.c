@@ -276,7 +276,14 @@ void hold_two_write(struct conn *c) {
     hold_push(c, PUSH_WRITE);
 }
 
+void hold_leave_other(const struct conn *c) {
+    struct conn *other = self.turn;
+    if (UNLIKELY(other && other != c) && (LOAD(&other->held) || LOAD(&other->buffer)))
+        reentry_set_aside(other, ASIDE_PUSH, 0);
+}
+
 void hold_resume_turn(struct conn *c) {
+    hold_leave_other(c);
     self.turn = c;
     STORE(&c->turn_owner, &self);
     STORE(&c->turn_end, TURN_ENDS);

@@ -118,6 +118,10 @@ static inline void hold_finish_turn(struct conn *c) {
  * stand behind buffered bytes of one that is stopped inside our lock. */
 void hold_two_write(struct conn *c);
 
+/* This thread's turn will be on c.  Since it was asked whether another one is open, a handler may have opened
+ * one: nobody would end it any more, so its bytes leave.  Lock of c held; the other one is not waited for. */
+void hold_leave_other(const struct conn *c);
+
 /* This thread opens a turn on c.  Lock held. */
 static inline void hold_open_turn(struct conn *c) {
     if (UNLIKELY(policy_buffers(&c->policy)) && c->writer != self.tag)

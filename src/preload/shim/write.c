@@ -402,11 +402,16 @@ static ssize_t pass_on(struct conn *c, const struct write_request *o, const stru
 
 /* ---- the size is known only after the call ------------------------------------------ */
 
+static void join_turn(struct conn *c) {
+    hold_leave_other(c);
+    hold_join_turn(c);
+}
+
 /* The kernel has taken `sent` bytes, about which nothing was decided before.  Lock held. */
 static void account_sent(struct conn *c, const struct write_request *o, size_t sent) {
     struct policy_limits limits = decide_limits();
     const struct policy_write w = {sent, (o->flags & MSG_MORE) != 0, true};
-    hold_join_turn(c);
+    join_turn(c);
     struct policy_action action = decide_write(c, &limits, &w);
     shim_account(c, &action, sent);
     evidence_wrote(c, &action, &(struct evidence_write){o->fd, sent, o->caller});
@@ -490,7 +495,7 @@ enum bulk shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
     struct write_request o = {.fd = fd, .flags = flags, .raw = raw};
     if (buffer_length(c) && c->policy.mptcp)
         hold_push(c, PUSH_WRITE); /* MPTCP: MSG_MORE joins nothing */
-    hold_join_turn(c);
+    join_turn(c);
     enum bulk goes = buffer_length(c) ? coalesce_send_header(c, &o) : BULK_GOES;
     if (goes != BULK_GOES)
         return goes == BULK_ASIDE ? begins_aside(fd, call) : goes;
@@ -551,7 +556,7 @@ static ssize_t decide_and_act(struct conn *c, const struct write_request *o, boo
         return pass_on(c, o, &p);
     const struct policy_write w = {p.bytes, (o->flags & MSG_MORE) != 0, shim_special(o)};
     if (!joined)
-        hold_join_turn(c);
+        join_turn(c);
     c = learn_facts_relocked(c, o->fd, &w);
     if (UNLIKELY(!c))
         return reentry_write(o);
@@ -645,9 +650,6 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
     const struct write_args w = {fd, flags, buffer, bytes, form, caller};
     uintptr_t word = fds_word(fd);
     struct conn *c = fds_conn(word);
-    struct conn *turn = self.turn;
-    if (UNLIKELY(turn != c) && turn)
-        return go_on_unusual(w);
     if (UNLIKELY(!c || (flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT)) || bytes - 1 >= SSIZE_MAX || !gate_is_open()))
         return go_on_unusual(w);
     const struct config *now = config();
@@ -655,7 +657,8 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
         pthread_testcancel(); /* the write may be buffered, but stays a cancellation point */
     if (UNLIKELY(!conn_lock(c)))
         return go_on_unusual(w);
-    if (UNLIKELY(fds_word(fd) != word)) {
+    struct conn *turn = self.turn; /* no handler opens one beneath the lock */
+    if (UNLIKELY(fds_word(fd) != word || (turn && turn != c))) {
         conn_unlock(c);
         return go_on_unusual(w);
     }
