@@ -299,6 +299,20 @@ def test_each_module_is_installed():
 
 # ---- the units of a live experiment ----
 
+def test_each_sum_of_a_unit_has_its_own_name():
+    row = {"exchanges": 1, "exchange_ns": 2, "messages": 3, "stalls_proved": 4, "segments": 5,
+           "connections": 6, "connections_ended": 6, "exchange": {"steps": 32, "buckets": [[1, 1]]}}
+
+    def sums(unit):
+        return (unit.exchanges, unit.exchange_ns, unit.messages, unit.stalls, unit.segments, unit.connections)
+    unit = stats_files.sum_rows([row, row], "off", "here")
+    assert sums(unit) == (2, 4, 6, 8, 10, 12)
+    stats_files.add_connection(unit, row)
+    assert sums(unit) == (3, 6, 9, 12, 10, 13)
+    stats_files.add_unit(unit, stats_files.sum_rows([row], "off", "here"))
+    assert sums(unit) == (4, 8, 12, 16, 15, 19)
+
+
 def told(serial, ended_ns, exchanges=3):
     """A connection, as `unstall report --json` tells it."""
     return {"serial": serial, "number": serial, "arm": 0, "row": 0, "opened_ns": 1, "ended_ns": ended_ns,
