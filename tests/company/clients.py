@@ -4,7 +4,7 @@
 from contextlib import contextmanager
 from pathlib import Path
 
-from harness import CURING_MODES, PROGRAMS, AnsweringPeer, compile_c, pattern, run_judged
+from harness import CURING_MODES, PROGRAMS, AnsweringPeer, compile_c, pattern, program, run_judged
 
 OWN = Path(__file__).parent / "programs"
 EXCHANGES = 12
@@ -17,9 +17,9 @@ CLIENTS = ("put_write", "between_poll", "between_select", "between_sleep", "read
 def binary(name, *flags, **options):
     """The compiled program of this folder or, failing that, of preload/programs."""
     source = OWN / f"{name}.c"
-    if not source.exists():
-        source = PROGRAMS / f"{name}.c"
-    return compile_c(source, f"-I{PROGRAMS}", *flags, **options)
+    if source.exists():
+        return compile_c(source, f"-I{PROGRAMS}", *flags, **options)
+    return program(name, *flags, **options)
 
 
 @contextmanager

@@ -13,6 +13,8 @@ from .process import run
 
 PROGRAMS = SOURCE_ROOT / "tests/preload/programs"
 
+_OF_MANY = {"server": "servers", "plain": "plain"}
+
 # The first exchanges of a connection never stall: the receiver acknowledges at once.
 WARM = 3
 
@@ -45,8 +47,12 @@ class ClientRun:
 
 
 def program(name, *flags, **options):
-    """The compiled binary of programs/<name>.c."""
-    return compile_c(PROGRAMS / f"{name}.c", *flags, **options)
+    """The compiled binary of programs/<name>.c, or that of the function <name> in a file of many."""
+    source = PROGRAMS / f"{name}.c"
+    if not source.exists():
+        source = PROGRAMS / f"{_OF_MANY.get(name.split('_')[0], 'exchanges')}.c"
+        flags = (f"-DPROGRAM={name}", *flags)
+    return compile_c(source, *flags, name=name, **options)
 
 
 def run_client(binary, mode, *arguments, timeout=60, preloaded=None, **variables):

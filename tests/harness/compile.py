@@ -16,8 +16,9 @@ CC = [os.environ.get("UNSTALL_TESTS_CC", "gcc"), *os.environ.get("UNSTALL_TESTS_
 _COMMON = ("-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-pthread", *CC[1:])
 
 
-def compile_c(source, *flags, cc=CC[0], libraries=()):
-    """The path of the binary made from `source`; compiled only if it, its headers or flags changed.
+def compile_c(source, *flags, cc=CC[0], libraries=(), name=None):
+    """The path of the binary made from `source`; compiled only if it, its headers or flags changed.  Its name
+    begins with `name`, by default that of the source.
 
     Programs are built without _FORTIFY_SOURCE unless `flags` ask for it, so that the call written
     in the source is the call made.
@@ -25,32 +26,32 @@ def compile_c(source, *flags, cc=CC[0], libraries=()):
     source = Path(source)
     command = [cc, *_COMMON, "-U_FORTIFY_SOURCE", *map(str, flags), str(source)]
     texts = [source, *sorted(source.parent.glob("*.h")), *sorted(Path(__file__).parent.glob("*.h"))]
-    return _built(source, command, [f"-l{library}" for library in libraries], texts)
+    return _built(name or source.stem, command, [f"-l{library}" for library in libraries], texts)
 
 
 def compile_rust(source, *flags):
     """The path of the binary made from `source`; compiled only if it, its module raw.rs or flags changed."""
     source = Path(source)
     command = ["rustc", "--edition=2018", "-O", *flags, str(source)]
-    return _built(source, command, [], [source, Path(__file__).parent / "raw.rs"])
+    return _built(source.stem, command, [], [source, Path(__file__).parent / "raw.rs"])
 
 
-def _built(source, command, links, texts):
+def _built(name, command, links, texts):
     digest = hashlib.sha256(" ".join([*command, *links]).encode())
     for text in texts:
         digest.update(text.read_bytes())
     folder = BUILD_ROOT / "test-bin"
     folder.mkdir(parents=True, exist_ok=True)
-    binary = folder / f"{source.stem}-{digest.hexdigest()[:12]}"
+    binary = folder / f"{name}-{digest.hexdigest()[:12]}"
     if binary.exists():
         return binary
     # Several test runs may compile at once: each into its own name, the rename decides.
-    handle, draft = tempfile.mkstemp(dir=folder, prefix=f".{source.stem}-")
+    handle, draft = tempfile.mkstemp(dir=folder, prefix=f".{name}-")
     os.close(handle)
     done = subprocess.run([*command, "-o", draft, *links], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         Path(draft).unlink(missing_ok=True)  # newer linkers have removed it
-        raise AssertionError(f"{source} does not compile:\n{done.stderr}")
+        raise AssertionError(f"{name} does not compile:\n{done.stderr}")
     os.chmod(draft, 0o755)
     os.rename(draft, binary)
     return binary

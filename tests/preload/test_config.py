@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (CURING_MODES, LIB, MODES, STALL_MS, AnsweringPeer, bare_env, compile_c, judged, least,
-                     mode_env, pattern, preload_env, program, PROGRAMS, read_reports, report_pattern, run,
+from harness import (CURING_MODES, LIB, MODES, STALL_MS, AnsweringPeer, bare_env, judged, least,
+                     mode_env, pattern, preload_env, program, read_reports, report_pattern, run,
                      run_client, run_judged, skip)
 
 GOOD = [
@@ -247,7 +247,7 @@ def test_setuid_program_is_bare(public_folder):
 def test_setuid_program_that_has_the_library_ignores_the_environment(public_folder, tmp_path):
     """Even linked in (as by a bare name from a system folder), it reads no variable there."""
     library = Path(shutil.copy(LIB, public_folder / "libunstall.so"))
-    linked = compile_c(PROGRAMS / "put_write.c", f"-Wl,--no-as-needed,-rpath,{public_folder}", library)
+    linked = program("put_write", f"-Wl,--no-as-needed,-rpath,{public_folder}", library)
     binary = Path(shutil.copy(linked, public_folder / "client"))
     linked.unlink()
     report = public_folder / "report.json"

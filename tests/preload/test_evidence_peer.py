@@ -37,7 +37,7 @@ def exchange(port, pieces, count=COUNT, pause=0):
 
 def served(tmp_path, pieces, mode="auto", pause=0, count=COUNT, **variables):
     """Times that a bare client sees of our preloaded server, and the server's report."""
-    with started_server([program("reading_server")], mode, UNSTALL_REPORT=report_pattern(tmp_path),
+    with started_server([program("server_reading")], mode, UNSTALL_REPORT=report_pattern(tmp_path),
                         **variables) as (_, port):
         times = exchange(port, pieces, count, pause)
     (report,) = read_reports(tmp_path)
@@ -96,7 +96,7 @@ def test_where_it_does_not_help_it_is_given_up(tmp_path):
     """The peer itself waits for 45 ms between header and body: no acknowledgement can hurry it."""
     def attempt():
         folder = Path(tempfile.mkdtemp(dir=tmp_path))
-        with started_server([program("reading_server")], "auto", UNSTALL_REPORT=report_pattern(folder),
+        with started_server([program("server_reading")], "auto", UNSTALL_REPORT=report_pattern(folder),
                             UNSTALL_QUICKACK="auto") as (_, port):
             with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -171,7 +171,7 @@ def test_what_a_peer_takes_for_its_message_is_not_the_applications():
     """Input to the answer: from the last of the input, though the first part of it came 44 ms before."""
     def answer_ns():
         with stats_directory() as directory:
-            with started_server([program("reading_server")], "observe", UNSTALL_STATS=directory) as (_, port):
+            with started_server([program("server_reading")], "observe", UNSTALL_STATS=directory) as (_, port):
                 exchange(port, [200, 100])
             row = stats_in(directory).row(role=LISTENER)
         assert row["peer_stalls"] >= COUNT // 3 and row["peer_stall_ns"] >= 30e6 * row["peer_stalls"]

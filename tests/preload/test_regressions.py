@@ -224,7 +224,7 @@ def test_nothing_is_held_while_the_process_ends(how, mode):
 def late_option(mode, option):
     """Whether the answers of such a server stall."""
     def measure():
-        with started_server([program("was_accepted_before_option"), option], mode) as (_, port):
+        with started_server([program("server_before_option"), option], mode) as (_, port):
             seen = request_all(port, 12)
         assert bytes(seen.received) == pattern(12 * EXCHANGE)
         return seen
@@ -380,7 +380,7 @@ def test_a_push_during_a_slow_send_does_not_forget_what_comes_after_it(mode):
 @pytest.mark.parametrize("how", ["sendfile", "splice"])
 def test_what_a_bulk_call_moves_counts_not_what_it_may_move(how, mode):
     """A generous length made the body a large write, which needs no cure: 40 ms an exchange."""
-    assert run_judged(program("was_generous"), mode, 12, 0, how).stalls is (mode == "bare")
+    assert run_judged(program(f"was_generous_{how}"), mode, 12).stalls is (mode == "bare")
 
 
 def test_ancillary_data_without_descriptors_keeps_the_option_certain():

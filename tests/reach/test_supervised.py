@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 from harness import (BUILD_ROOT, COMMAND, LIB, PROGRAMS, WARM, AnsweringPeer, bare_env, compile_c,
-                     compile_rust, descriptors_of, patiently, pattern, run, skip, wait_for)
+                     compile_rust, descriptors_of, patiently, pattern, program, run, skip,
+                     wait_for)
 
 HERE = Path(__file__).parent / "programs"
 NOBODY = 65534
@@ -147,7 +148,7 @@ def test_sockets_that_the_program_inherits_are_cured(unprivileged):
 def test_what_the_library_sees_is_left_to_it(unprivileged):
     """It sets TCP_NODELAY only where a stall begins, and makes one segment of a message's two writes."""
     assert unprivileged("run", "--how", "seccomp", own("many"), "sockets", 3).stdout == "0\n"
-    binary = compile_c(PROGRAMS / "put_write.c")
+    binary = program("put_write")
 
     def under_the_supervisor():
         done = unprivileged("run", "--how", "seccomp", binary, *peer.target, 60)
@@ -162,7 +163,7 @@ def test_what_the_library_sees_is_left_to_it(unprivileged):
 def by_shell(unprivileged, peer, *how, flags=()):
     """`unstall run` of a shell that starts a client."""
     words = " ".join(map(str, [*peer.target, EXCHANGES]))
-    client = compile_c(PROGRAMS / "put_write.c", *flags)
+    client = program("put_write", *flags)
     done = unprivileged("run", *how, "sh", "-c", f'"$0" {words}; exit 7', client, check=False)
     assert done.returncode == 7
     return done

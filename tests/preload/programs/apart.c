@@ -13,9 +13,7 @@ static void *exchange_on(void *unused)
 {
     int fd = connect_to(client);
     while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
-        CHECK(write(fd, message, HEADER) == HEADER);
-        CHECK(write(fd, message + HEADER, BODY) == BODY);
-        read_reply(fd);
+        two_writes(fd);
         __atomic_add_fetch(&count, 1, __ATOMIC_RELEASE);
     }
     return unused;
@@ -31,9 +29,7 @@ int main(int argc, char **argv)
     while (__atomic_load_n(&count, __ATOMIC_ACQUIRE) < client.count) usleep(1000);
     int before = __atomic_load_n(&count, __ATOMIC_ACQUIRE);
     long begin = now_us();
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
+    two_writes(fd);
     ADD_FACT("\"burst_us\": %ld", now_us() - begin);
     ADD_FACT("\"meanwhile\": %d", __atomic_load_n(&count, __ATOMIC_ACQUIRE) - before);
     __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);

@@ -23,15 +23,12 @@ int main(int argc, char **argv)
 {
     struct sigaction action = {.sa_handler = on_pipe};
     struct linger reset = {1, 0};
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t length = sizeof address;
+    struct sockaddr_in here;
     const char *first = argc > 1 ? argv[1] : "write";
     char data[100] = {0};
     sigaction(SIGPIPE, &action, NULL);
-    int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
-    CHECK(bind(listener, (struct sockaddr *)&address, sizeof address) == 0 && listen(listener, 1) == 0);
-    CHECK(getsockname(listener, (struct sockaddr *)&address, &length) == 0);
-    CHECK(connect(fd, (struct sockaddr *)&address, sizeof address) == 0);
+    int listener = listen_here(&here), fd = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(connect(fd, (struct sockaddr *)&here, sizeof here) == 0);
     int peer = accept(listener, NULL, NULL);
     for (int i = 0; i < 4; i++) {
         CHECK(write(fd, data, 60) == 60 && write(fd, data, 40) == 40);
@@ -46,7 +43,7 @@ int main(int argc, char **argv)
     if (strcmp(first, "read") == 0) show("read", read(fd, data, 60));
     if (strcmp(first, "option") == 0) {
         int error = 0;
-        length = sizeof error;
+        socklen_t length = sizeof error;
         getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
         printf("SO_ERROR: %s\n", strerror(error));
     }

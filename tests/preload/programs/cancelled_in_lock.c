@@ -43,8 +43,7 @@ int main(int argc, char **argv)
     alarm(30); /* a lock that is not given back is waited for without end */
     connection = connect_to(client);
     for (int i = 0; i < client.count; i++) two_writes(connection);
-    CHECK(write(connection, message, HEADER) == HEADER);
-    CHECK(write(connection, message + HEADER, BODY) == BODY);
+    write_message(connection);
     CHECK(pthread_create(&thread, NULL, read_anywhere, NULL) == 0);
     while (reader == 0) usleep(1000);
     await_call(reader, SYS_setsockopt);

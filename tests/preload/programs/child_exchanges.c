@@ -7,23 +7,12 @@
 int main(int argc, char **argv)
 {
     client_t client = client_arguments(argc, argv);
-    int fd = connect_to(client), status;
-    for (int i = 0; i < 2; i++) {
-        next_message(i);
-        two_writes(fd);
-    }
+    int fd = connect_to(client);
+    exchange_all(fd, 0, 2);
     pid_t child = fork();
     CHECK(child >= 0);
-    if (child > 0) {
-        CHECK(waitpid(child, &status, 0) == child);
-        return WEXITSTATUS(status);
-    }
-    for (int i = 2; i < client.count; i++) {
-        next_message(i);
-        long begin = now_us();
-        two_writes(fd);
-        facts.us[facts.exchanges++] = now_us() - begin;
-    }
+    if (child > 0) return status_of(child);
+    run_exchanges_from(2, fd, client.count - 2, two_writes);
     close(fd);
     return report();
 }

@@ -144,16 +144,98 @@ static UNUSED int connect_to(client_t client)
     return fd;
 }
 
-/* ---- meeting the peer ------------------------------------------------- */
-
-/* A connection more, closed at once, by raw calls: harness.ToldPeer goes on. */
-static UNUSED void tell_peer(client_t client)
+/* By raw calls. */
+static UNUSED int connect_unseen(client_t client)
 {
     struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(client.port)};
     inet_pton(AF_INET, client.address, &peer.sin_addr);
     int fd = (int)raw_call(SYS_socket, AF_INET, SOCK_STREAM, 0, 0, 0);
     CHECK(fd >= 0 && raw_call(SYS_connect, fd, (long)&peer, sizeof peer, 0, 0) == 0);
-    CHECK(raw_call(SYS_close, fd, 0, 0, 0, 0) == 0);
+    return fd;
+}
+
+/* A listener of our own; connect(2) and getsockname(2) take `*here`. */
+static UNUSED int listen_here(struct sockaddr_in *here)
+{
+    socklen_t length = sizeof *here;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    *here = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    CHECK(bind(listener, (struct sockaddr *)here, length) == 0 && listen(listener, 8) == 0);
+    CHECK(getsockname(listener, (struct sockaddr *)here, &length) == 0);
+    return listener;
+}
+
+/* Datagrams go from the first to the second. */
+static UNUSED void udp_pair(int ends[2])
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof address;
+    ends[1] = socket(AF_INET, SOCK_DGRAM, 0);
+    ends[0] = socket(AF_INET, SOCK_DGRAM, 0);
+    CHECK(bind(ends[1], (struct sockaddr *)&address, length) == 0);
+    CHECK(getsockname(ends[1], (struct sockaddr *)&address, &length) == 0);
+    CHECK(connect(ends[0], (struct sockaddr *)&address, length) == 0);
+}
+
+/* ---- options, children, descriptors ------------------------------------ */
+
+static UNUSED void set_option(int fd, int name, int value)
+{
+    CHECK(setsockopt(fd, IPPROTO_TCP, name, &value, sizeof value) == 0);
+}
+
+/* As the program reads it back. */
+static UNUSED int option_of(int fd, int name)
+{
+    int value = -1;
+    socklen_t length = sizeof value;
+    CHECK(getsockopt(fd, IPPROTO_TCP, name, &value, &length) == 0);
+    return value;
+}
+
+/* The code with which a child ends by itself. */
+static UNUSED int status_of(pid_t child)
+{
+    int status;
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* One byte, and a descriptor beside it. */
+static UNUSED void send_descriptor(int over, int fd, bool by_sendmmsg)
+{
+    char byte = 'x', control[CMSG_SPACE(sizeof fd)] = {0};
+    struct iovec piece = {&byte, 1};
+    struct mmsghdr one = {.msg_hdr = {
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control}};
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&one.msg_hdr);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(rights), &fd, sizeof fd);
+    CHECK((by_sendmmsg ? sendmmsg(over, &one, 1, 0) : sendmsg(over, &one.msg_hdr, 0)) == 1);
+}
+
+static UNUSED int receive_descriptor(int over, int flags)
+{
+    char byte, control[CMSG_SPACE(sizeof(int))];
+    struct iovec piece = {&byte, 1};
+    struct msghdr header = {
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    CHECK(recvmsg(over, &header, flags) == 1);
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&header);
+    CHECK(rights && rights->cmsg_type == SCM_RIGHTS);
+    int fd;
+    memcpy(&fd, CMSG_DATA(rights), sizeof fd);
+    return fd;
+}
+
+/* ---- meeting the peer ------------------------------------------------- */
+
+/* A connection more, closed at once, by raw calls: harness.ToldPeer goes on. */
+static UNUSED void tell_peer(client_t client)
+{
+    CHECK(raw_call(SYS_close, connect_unseen(client), 0, 0, 0, 0) == 0);
 }
 
 /* Waits, unseen, until an error has arrived at the connection; `there` false: until a call returned it. */
@@ -222,30 +304,57 @@ static UNUSED void read_reply(int fd)
     }
 }
 
-/* The exchange of a careless program. */
-static UNUSED void two_writes(int fd)
+/* Header and body. */
+static UNUSED void write_message(int fd)
 {
     CHECK(write(fd, message, HEADER) == HEADER);
     CHECK(write(fd, message + HEADER, BODY) == BODY);
+}
+
+/* The exchange of a careless program. */
+static UNUSED void two_writes(int fd)
+{
+    write_message(fd);
     read_reply(fd);
 }
 
-/* Runs and times `count` exchanges.  mark(i) opens exchange i, PAUSE closes each. */
-static UNUSED void run_exchanges(int fd, int count, void (*exchange)(int fd))
+/* The exchange of a careful one. */
+static UNUSED void one_write(int fd)
 {
+    CHECK(write(fd, message, sizeof message) == (ssize_t)sizeof message);
+    read_reply(fd);
+}
+
+/* So many careless ones, from message `first` on. */
+static UNUSED void exchange_all(int fd, int first, int count)
+{
+    for (int i = first; i < first + count; i++) {
+        next_message(i);
+        two_writes(fd);
+    }
+}
+
+/* Runs and times `count` exchanges, from message `first` on.  mark(i), from 0, opens each, PAUSE closes it. */
+static UNUSED void run_exchanges_from(int first, int fd, int count, void (*exchange)(int fd))
+{
+    facts.exchanges = count;
     for (int i = 0; i < count; i++) {
         if (i == WARM) facts.segments_before = data_segments(fd);
         if (i == WARM) facts.sent_again = info_of(fd).tcpi_total_retrans;
-        next_message(i);
+        next_message(first + i);
         long begin = now_us();
         mark(i);
         exchange(fd);
         mark(PAUSE);
         facts.us[i] = now_us() - begin;
     }
-    facts.exchanges = count;
     facts.segments_after = data_segments(fd);
     facts.sent_again = info_of(fd).tcpi_total_retrans - facts.sent_again;
+}
+
+static UNUSED void run_exchanges(int fd, int count, void (*exchange)(int fd))
+{
+    run_exchanges_from(0, fd, count, exchange);
 }
 
 /* More facts for the report: ADD_FACT("\"seen\": %d", 1). */

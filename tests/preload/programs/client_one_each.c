@@ -11,9 +11,7 @@ int main(int argc, char **argv)
     unsigned most = 0;
     for (int i = 0; i < client.count; i++) {
         int fd = connect_to(client);
-        CHECK(write(fd, message, HEADER) == HEADER);
-        CHECK(write(fd, message + HEADER, BODY) == BODY);
-        read_reply(fd);
+        two_writes(fd);
         unsigned sent = data_segments(fd);
         if (i > 0 && sent > most) most = sent;
         close(fd);

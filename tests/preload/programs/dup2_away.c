@@ -24,22 +24,14 @@ int main(int argc, char **argv)
     int low = connect_to(client), top = highest();
     int wanted = argc > 5 && atoi(argv[5]) > 0 ? atoi(argv[5]) : top;
     int fd = wanted < top ? wanted : top;
-    for (int i = 0; i < 2; i++) {
-        next_message(i);
-        two_writes(low);
-    }
+    exchange_all(low, 0, 2);
     CHECK(dup2(low, fd) == fd);
     next_message(2);
     CHECK(write(low, message, HEADER) == HEADER);
     CHECK(close(low) == 0);
     CHECK(write(fd, message + HEADER, BODY) == BODY);
     read_reply(fd);
-    for (int i = 3; i < client.count; i++) {
-        next_message(i);
-        long begin = now_us();
-        two_writes(fd);
-        facts.us[facts.exchanges++] = now_us() - begin;
-    }
+    run_exchanges_from(3, fd, client.count - 3, two_writes);
     ADD_FACT("\"number\": %d", fd);
     close(fd);
     return report();

@@ -12,10 +12,7 @@ static void early(int argc, char **argv, char **environment)
     client_t client = client_arguments(argc, argv);
     count = client.count;
     connection = connect_to(client);
-    for (int i = 0; i < 3; i++) {
-        next_message(i);
-        two_writes(connection);
-    }
+    exchange_all(connection, 0, 3);
 }
 
 __attribute__((section(".preinit_array"), used))
@@ -23,12 +20,7 @@ static void (*const before_all)(int, char **, char **) = early;
 
 int main(void)
 {
-    for (int i = 3; i < count; i++) {
-        next_message(i);
-        long begin = now_us();
-        two_writes(connection);
-        facts.us[facts.exchanges++] = now_us() - begin;
-    }
+    run_exchanges_from(3, connection, count - 3, two_writes);
     close(connection);
     return report();
 }

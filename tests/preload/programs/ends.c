@@ -15,14 +15,10 @@ int main(int argc, char **argv)
     client_t client = client_arguments(argc, argv);
     const char *how = argc > 5 ? argv[5] : "return";
     int fd = connect_to(client);
-    for (int i = 0; i < 3; i++) {
-        next_message(i);
-        two_writes(fd);
-    }
+    exchange_all(fd, 0, 3);
     /* The last message has no answer yet: held bytes must not be lost. */
     next_message(3);
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
+    write_message(fd);
     printf("the program's own output\n");
     fflush(stdout);
     fprintf(stderr, "the program's own error\n");

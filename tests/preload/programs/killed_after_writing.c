@@ -10,8 +10,7 @@ int main(int argc, char **argv)
     int fd = connect_to(client_arguments(argc, argv));
     for (int i = 0; i < 4; i++) {
         next_message(i);
-        CHECK(write(fd, message, HEADER) == HEADER);
-        CHECK(write(fd, message + HEADER, BODY) == BODY);
+        write_message(fd);
         if (i < 3) read_reply(fd);
     }
     raw_call(SYS_kill, getpid(), SIGKILL, 0, 0, 0);

@@ -20,9 +20,7 @@ static long resident_kb(void)
 
 static void exchange(int fd)
 {
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
+    two_writes(fd);
     usleep(APART_MS * 1000);
 }
 

@@ -5,12 +5,6 @@
  */
 #include "client.h"
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, sizeof message) == sizeof message);
-    read_reply(fd);
-}
-
 int main(int argc, char **argv)
 {
     client_t client = client_arguments(argc, argv);
@@ -25,7 +19,7 @@ int main(int argc, char **argv)
     CHECK(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 && error == 0);
     usleep(300000);
     CHECK(fcntl(fd, F_SETFL, 0) == 0);
-    run_exchanges(fd, client.count, exchange);
+    run_exchanges(fd, client.count, one_write);
     close(fd);
     return report();
 }

@@ -22,10 +22,7 @@ static void *work(void *unused)
 {
     while (!main_has_left()) usleep(1000);
     int fd = connect_to(client);
-    for (int i = 0; i < client.count; i++) {
-        next_message(i);
-        two_writes(fd);
-    }
+    exchange_all(fd, 0, client.count);
     report();
     fflush(stdout);
     if (strcmp(how, "exits") == 0) pthread_exit(NULL);

@@ -8,18 +8,14 @@
 
 static void show(const char *when, int fd)
 {
-    int nodelay = -1, cork = -1;
-    socklen_t length = sizeof nodelay;
-    CHECK(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, &length) == 0);
-    CHECK(getsockopt(fd, IPPROTO_TCP, TCP_CORK, &cork, &length) == 0);
-    printf("%s: nodelay %d cork %d\n", when, nodelay, cork);
+    printf("%s: nodelay %d cork %d\n", when, option_of(fd, TCP_NODELAY), option_of(fd, TCP_CORK));
 }
 
 enum when { BEFORE, AFTER, UNTIL };
 
 static void set(int fd, int name, int value)
 {
-    if (name) CHECK(setsockopt(fd, IPPROTO_TCP, name, &value, sizeof value) == 0);
+    if (name) set_option(fd, name, value);
 }
 
 static int listener_with(int name)
@@ -46,8 +42,7 @@ static void bursts(int accepted, int client, bool corked)
 {
     for (int i = 0; i < 4; i++) {
         char data[HEADER + BODY];
-        CHECK(write(accepted, message, HEADER) == HEADER);
-        CHECK(write(accepted, message + HEADER, BODY) == BODY);
+        write_message(accepted);
         if (corked) set(accepted, TCP_CORK, 0);
         CHECK(recv(client, data, sizeof data, MSG_WAITALL) == (ssize_t)sizeof data);
         CHECK(write(client, data, 1) == 1 && read(accepted, data, 1) == 1);

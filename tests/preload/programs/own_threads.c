@@ -17,9 +17,7 @@ static useconds_t pause_us;
 static void exchange(int fd)
 {
     if (pause_us) usleep(pause_us);
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
+    two_writes(fd);
 }
 
 static int tasks(void)

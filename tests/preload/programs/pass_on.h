@@ -7,18 +7,9 @@
  */
 #include "client.h"
 
-static UNUSED int own_value(int argc, char **argv, int fd)
+static UNUSED void set_own_value(int argc, char **argv, int fd)
 {
-    int value = argc > 5 ? atoi(argv[5]) : 0;
-    if (argc > 5) CHECK(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, sizeof value) == 0);
-    return value;
-}
-
-static UNUSED void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
+    if (argc > 5) set_option(fd, TCP_NODELAY, atoi(argv[5]));
 }
 
 /* The second image of the program: prints the kernel's options of descriptor 3. */

@@ -10,15 +10,11 @@ int main(int argc, char **argv)
     tell_if_second(argc, argv);
     int fd = connect_to(client_arguments(argc, argv));
     CHECK(fd == 3);
-    own_value(argc, argv, fd);
-    for (int i = 0; i < 5; i++) {
-        next_message(i);
-        exchange(fd);
-    }
+    set_own_value(argc, argv, fd);
+    exchange_all(fd, 0, 5);
     /* An unfinished message: held bytes must be on their way before the image changes. */
     next_message(5);
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
+    write_message(fd);
     char *const words[] = {argv[0], "tell", NULL}, *const none[] = {NULL};
     const char *how = argc > 6 ? argv[6] : "execve";
     if (strcmp(how, "execve") == 0) execve(argv[0], words, none);

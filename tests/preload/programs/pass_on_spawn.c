@@ -15,18 +15,15 @@ static void spawn(void)
     char *const words[] = {self, "tell", NULL}, *const none[] = {NULL};
     char command[4096];
     pid_t child = -1;
-    int status;
     snprintf(command, sizeof command, "env -i %s tell", self);
     fflush(stdout);
     if (strcmp(how, "posix_spawn") == 0)
         CHECK(posix_spawn(&child, self, NULL, NULL, words, none) == 0);
     if (strcmp(how, "posix_spawnp") == 0)
         CHECK(posix_spawnp(&child, self, NULL, NULL, words, none) == 0);
-    if (strcmp(how, "fork") == 0 && (child = fork()) == 0) {
-        execve(self, words, none);
-        _exit(1);
-    }
-    if (strcmp(how, "vfork") == 0 && (child = vfork()) == 0) {
+    if (strcmp(how, "fork") == 0) child = fork();
+    if (strcmp(how, "vfork") == 0) child = vfork();
+    if (child == 0) {
         execve(self, words, none);
         _exit(1);
     }
@@ -43,7 +40,7 @@ static void spawn(void)
         fflush(stdout);
         return;
     }
-    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    CHECK(status_of(child) == 0);
 }
 
 int main(int argc, char **argv)
@@ -54,18 +51,10 @@ int main(int argc, char **argv)
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client);
     CHECK(fd == 3);
-    own_value(argc, argv, fd);
-    for (int i = 0; i < 5; i++) {
-        next_message(i);
-        exchange(fd);
-    }
+    set_own_value(argc, argv, fd);
+    exchange_all(fd, 0, 5);
     spawn();
-    for (int i = 5; i < 5 + client.count; i++) {
-        next_message(i);
-        long begin = now_us();
-        exchange(fd);
-        facts.us[facts.exchanges++] = now_us() - begin;
-    }
+    run_exchanges_from(5, fd, client.count, two_writes);
     close(fd);
     return report();
 }

@@ -65,8 +65,7 @@ static void exchange(int fd)
 #ifdef ONE_WRITE
     CHECK(write(fd, message, HEADER + BODY) == HEADER + BODY);
 #else
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
+    write_message(fd);
 #endif
     wait_for_more_than(before);
 }

@@ -16,22 +16,10 @@ static int fd;            /* the number */
 static int far_end = -1;  /* the descriptor at which the written bytes arrive */
 static bool unseen;       /* HOW=raw */
 
-static void exchange(int socket)
-{
-    CHECK(write(socket, message, HEADER) == HEADER);
-    CHECK(write(socket, message + HEADER, BODY) == BODY);
-    read_reply(socket);
-}
-
 static int second_connection(char **argv)
 {
     client_t client = {argv[5], atoi(argv[6]), 0, 0};
-    if (!unseen) return connect_to(client);
-    struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(client.port)};
-    inet_pton(AF_INET, client.address, &peer.sin_addr);
-    int made = (int)raw_call(SYS_socket, AF_INET, SOCK_STREAM, 0, 0, 0);
-    CHECK(raw_call(SYS_connect, made, (long)&peer, sizeof peer, 0, 0) == 0);
-    return made;
+    return unseen ? connect_unseen(client) : connect_to(client);
 }
 
 /* A new descriptor of the kind WHAT; the lowest free number. */
@@ -116,14 +104,10 @@ int main(int argc, char **argv)
     const char *how = argv[3], *what = argv[4];
     unseen = strcmp(how, "raw") == 0;
     fd = connect_to((client_t){argv[1], atoi(argv[2]), 0, 0});
-    for (int i = 0; i < 4; i++) {
-        next_message(i);
-        exchange(fd);
-    }
+    exchange_all(fd, 0, 4);
     if (!unseen) {
         next_message(4);
-        CHECK(write(fd, message, HEADER) == HEADER);
-        CHECK(write(fd, message + HEADER, BODY) == BODY);
+        write_message(fd);
     }
     if (strstr(how, "dup")) {
         replace_by(how, make(what, argv));
@@ -133,11 +117,10 @@ int main(int argc, char **argv)
     }
     next_message(0);
     if (strcmp(what, "tcp") == 0) {
-        run_exchanges(fd, 16, exchange);
+        run_exchanges(fd, 16, two_writes);
     } else {
         mark(BEGIN);
-        CHECK(write(fd, message, HEADER) == HEADER);
-        CHECK(write(fd, message + HEADER, BODY) == BODY);
+        write_message(fd);
         mark(END);
         check_far_end(what);
     }

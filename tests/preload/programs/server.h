@@ -14,8 +14,7 @@ static UNUSED void answer_all(int fd)
     for (int i = 0; recv(fd, request, sizeof request, MSG_WAITALL) == REQUEST; i++) {
         next_message(i);
         mark(i);
-        CHECK(write(fd, message, HEADER) == HEADER);
-        CHECK(write(fd, message + HEADER, BODY) == BODY);
+        write_message(fd);
     }
     close(fd);
 }
@@ -31,13 +30,9 @@ int main(int count, char **words)
         answer_all(atoi(words[2]));
         return 0;
     }
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t length = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM, 0);
-    CHECK(bind(listener, (struct sockaddr *)&address, sizeof address) == 0);
-    CHECK(listen(listener, 8) == 0);
-    CHECK(getsockname(listener, (struct sockaddr *)&address, &length) == 0);
-    printf("%d %s\n", ntohs(address.sin_port), library_is_loaded() ? "loaded" : "bare");
+    struct sockaddr_in here;
+    int listener = listen_here(&here);
+    printf("%d %s\n", ntohs(here.sin_port), library_is_loaded() ? "loaded" : "bare");
     fflush(stdout);
     SERVE(listener);
     close(listener);

@@ -66,16 +66,14 @@ static bool read_request(int fd)
 
 static void answer(int fd, int i)
 {
-    static const int on = 1, off = 0;
     next_message(i);
     if (!is_how("uncorks")) {
         CHECK(write(fd, message, ANSWER) == ANSWER);
         return;
     }
-    CHECK(setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on) == 0);
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    CHECK(setsockopt(fd, IPPROTO_TCP, TCP_CORK, &off, sizeof off) == 0);
+    set_option(fd, TCP_CORK, 1);
+    write_message(fd);
+    set_option(fd, TCP_CORK, 0);
 }
 
 static void answer_together(int fd)
@@ -114,13 +112,13 @@ static void answer_by_threads(int fd)
 
 static void serve_how(int listener)
 {
-    int fd = accept(listener, NULL, NULL), ended = 0;
+    int fd = accept(listener, NULL, NULL);
     CHECK(fd >= 0);
     pid_t child = is_how("forks") ? fork() : 0;
     CHECK(child >= 0);
     if (child) {
         close(fd);
-        CHECK(waitpid(child, &ended, 0) == child && ended == 0);
+        CHECK(status_of(child) == 0);
         return;
     }
     if (is_how("together"))

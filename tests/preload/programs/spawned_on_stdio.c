@@ -35,27 +35,17 @@ int main(int argc, char **argv)
 {
     CHECK(argc == 6);
     client_t client = client_arguments(argc, argv);
-    int fd = connect_to(client), runs[2], until[2], one = 1, status;
+    int fd = connect_to(client), runs[2], until[2];
     char line;
     CHECK(pipe(runs) == 0 && pipe(until) == 0 && fcntl(until[1], F_SETFD, FD_CLOEXEC) == 0);
-    for (int i = 0; i < 5; i++) {
-        next_message(i);
-        two_writes(fd);
-    }
+    exchange_all(fd, 0, 5);
     pid_t child = child_on(fd, runs[1], until[0], argv[5]);
     CHECK(child > 0 && read(runs[0], &line, 1) == 1);
-    CHECK(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) == 0);
+    set_option(fd, TCP_NODELAY, 1);
     close(until[1]);
-    CHECK(waitpid(child, &status, 0) == child);
-    for (int i = 5; i < 5 + client.count; i++) {
-        next_message(i);
-        long begin = now_us();
-        two_writes(fd);
-        facts.us[facts.exchanges++] = now_us() - begin;
-    }
-    int said = -1;
-    socklen_t length = sizeof said;
-    CHECK(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &said, &length) == 0);
-    ADD_FACT("\"said\": %d, \"there\": %d", said, raw_option(fd, IPPROTO_TCP, TCP_NODELAY));
+    status_of(child);
+    run_exchanges_from(5, fd, client.count, two_writes);
+    ADD_FACT("\"said\": %d, \"there\": %d", option_of(fd, TCP_NODELAY),
+             raw_option(fd, IPPROTO_TCP, TCP_NODELAY));
     return report();
 }

@@ -40,26 +40,16 @@ int main(int argc, char **argv)
 {
     CHECK(argc >= 7);
     client_t client = client_arguments(argc, argv);
-    int fd = connect_to(client), idle = connect_to(client), at = 0;
-    for (; at < 6; at++) {
-        next_message(at);
+    int fd = connect_to(client), idle = connect_to(client);
+    for (int i = 0; i < 6; i++) {
+        next_message(i);
         two_writes(fd);
         two_writes(idle);
     }
     ADD_FACT("\"idle_before\": %d", raw_option(idle, IPPROTO_TCP, TCP_NODELAY));
     set_mode(argv[5], (uint32_t)atoi(argv[6]), argc > 7);
-    for (int i = 0; i < 2; i++, at++) {
-        next_message(at);
-        two_writes(fd);
-    }
-    for (int i = 0; i < client.count; i++, at++) {
-        next_message(at);
-        long begin = now_us();
-        mark(i);
-        two_writes(fd);
-        mark(PAUSE);
-        facts.us[facts.exchanges++] = now_us() - begin;
-    }
+    exchange_all(fd, 6, 2);
+    run_exchanges_from(8, fd, client.count, two_writes);
     ADD_FACT("\"nodelay\": %d", raw_option(fd, IPPROTO_TCP, TCP_NODELAY));
     ADD_FACT("\"idle_nodelay\": %d", raw_option(idle, IPPROTO_TCP, TCP_NODELAY));
     close(idle);

@@ -19,13 +19,9 @@ static void exchange(int fd)
 /* The peer is this process's own, and gives the connection back to its other end. */
 static int accepted_as_1(client_t client, bool unseen)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    socklen_t length = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM, 0), far = connect_to(client);
-    CHECK(bind(listener, (struct sockaddr *)&address, sizeof address) == 0 && listen(listener, 1) == 0);
-    CHECK(getsockname(listener, (struct sockaddr *)&address, &length) == 0);
-    int near = (int)raw_call(SYS_socket, AF_INET, SOCK_STREAM, 0, 0, 0);
-    CHECK(raw_call(SYS_connect, near, (long)&address, sizeof address, 0, 0) == 0);
+    struct sockaddr_in here;
+    int listener = listen_here(&here), far = connect_to(client);
+    int near = connect_unseen((client_t){"127.0.0.1", ntohs(here.sin_port), 0, 0});
     close(1);
     CHECK((unseen ? raw_call(SYS_accept4, listener, 0, 0, 0, 0) : accept(listener, NULL, NULL)) == 1);
     pid_t relay = (pid_t)raw_call(SYS_clone, SIGCHLD, 0, 0, 0, 0);
@@ -65,11 +61,10 @@ int main(int argc, char **argv)
 {
     CHECK(argc == 6);
     client_t client = client_arguments(argc, argv);
-    int before = fcntl(1, F_DUPFD_CLOEXEC, 100), nodelay = -1;
-    socklen_t length = sizeof nodelay;
+    int before = fcntl(1, F_DUPFD_CLOEXEC, 100);
     socket_number = becomes_1(client, argv[5]);
     run_exchanges(1, client.count, exchange);
-    CHECK(getsockopt(1, IPPROTO_TCP, TCP_NODELAY, &nodelay, &length) == 0);
+    int nodelay = option_of(1, TCP_NODELAY);
     if (socket_number != 1) close(socket_number);
     CHECK(dup2(before, 1) == 1);
     ADD_FACT("\"nodelay\": %d", nodelay);

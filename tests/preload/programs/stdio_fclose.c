@@ -11,12 +11,7 @@ int main(int argc, char **argv)
     mark(BEGIN);
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client);
-    for (int i = 0; i < 3; i++) {
-        next_message(i);
-        CHECK(write(fd, message, HEADER) == HEADER);
-        CHECK(write(fd, message + HEADER, BODY) == BODY);
-        read_reply(fd);
-    }
+    exchange_all(fd, 0, 3);
     next_message(3);
     CHECK(write(fd, message, 50) == 50);
     CHECK(write(fd, message + 50, HEADER - 50) == HEADER - 50);
@@ -25,8 +20,7 @@ int main(int argc, char **argv)
     CHECK(fclose(out) == 0);
     mark(0);
     CHECK(memfd_create("file", 0) == fd);
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
+    write_message(fd);
     char data[2 * sizeof message];
     CHECK(pread(fd, data, sizeof data, 0) == HEADER + BODY);
     CHECK(memcmp(data, message, sizeof message) == 0);

@@ -12,12 +12,7 @@ int main(int argc, char **argv)
     char data[2 * SMALL];
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client);
-    for (int i = 0; i < client.count; i++) {
-        next_message(i);
-        CHECK(write(fd, message, HEADER) == HEADER);
-        CHECK(write(fd, message + HEADER, BODY) == BODY);
-        read_reply(fd);
-    }
+    exchange_all(fd, 0, client.count);
     fill(data, sizeof data, (size_t)client.count * sizeof message);
     CHECK(write(fd, data, SMALL) == SMALL);
     void *bad = nowhere;

@@ -14,14 +14,6 @@ static int by_unshare(void) { return unshare(0); }
 static const struct { const char *name; int (*call)(void); } calls[] = {
     {"syscall", by_syscall}, {"write", by_write}, {"unshare", by_unshare}};
 
-static void exchange(int index)
-{
-    next_message(index);
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 static void *cancelled_in(void *call)
 {
     pthread_cancel(pthread_self());
@@ -38,14 +30,15 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
         pthread_t thread;
         void *result;
-        for (int n = 0; n < client.count; n++) exchange(index++);
+        exchange_all(fd, index, client.count);
+        index += client.count;
         CHECK(pthread_create(&thread, NULL, cancelled_in, (void *)&calls[i].call) == 0);
         CHECK(pthread_join(thread, &result) == 0);
         printf("%s: %s\n", calls[i].name, result == PTHREAD_CANCELED ? "cancelled" : "ran on");
     }
-    exchange(index++);
+    exchange_all(fd, index, 1);
     CHECK(unshare(0) == 0);
-    exchange(index++);
+    exchange_all(fd, index + 1, 1);
     close(fd);
     return report();
 }

@@ -21,13 +21,10 @@ int main(int argc, char **argv)
     inet_pton(AF_INET, client.address, &peer.sin_addr);
     bool replaced = strcmp(argv[6], "ioctl") == 0;
     int reserved = replaced ? -1 : open("/dev/null", O_RDONLY | O_CLOEXEC); /* number 3 */
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), status;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK((replaced ? fd : reserved) == 3 && connect(fd, (struct sockaddr *)&peer, sizeof peer) == 0);
-    own_value(argc, argv, fd);
-    for (int i = 0; i < 5; i++) {
-        next_message(i);
-        exchange(fd);
-    }
+    set_own_value(argc, argv, fd);
+    exchange_all(fd, 0, 5);
     char *const words[] = {argv[0], "tell", NULL};
     pid_t child = 0;
     if (replaced) {
@@ -43,6 +40,6 @@ int main(int argc, char **argv)
         execv(argv[0], words);
         _exit(1);
     }
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(status_of(child) == 0);
     return 0;
 }

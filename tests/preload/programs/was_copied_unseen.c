@@ -8,16 +8,10 @@
 int main(int argc, char **argv)
 {
     client_t client = client_arguments(argc, argv);
-    struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(client.port)};
-    inet_pton(AF_INET, client.address, &peer.sin_addr);
-    int fd = (int)raw_call(SYS_socket, AF_INET, SOCK_STREAM, 0, 0, 0);
-    CHECK(raw_call(SYS_connect, fd, (long)&peer, sizeof peer, 0, 0) == 0);
-    int copy = dup(fd), value = -1;
-    socklen_t length = sizeof value;
+    int fd = connect_unseen(client), copy = dup(fd);
     run_exchanges(fd, client.count, two_writes);
     close(fd);
-    CHECK(getsockopt(copy, IPPROTO_TCP, TCP_NODELAY, &value, &length) == 0);
-    ADD_FACT("\"nodelay\": %d", value);
+    ADD_FACT("\"nodelay\": %d", option_of(copy, TCP_NODELAY));
     run_exchanges(copy, client.count, two_writes);
     return report();
 }

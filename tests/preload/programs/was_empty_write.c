@@ -20,10 +20,7 @@ int main(int argc, char **argv)
     CHECK(argc == 6);
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client);
-    for (int i = 0; i < client.count; i++) {
-        next_message(i);
-        two_writes(fd);
-    }
+    exchange_all(fd, 0, client.count);
     next_message(client.count);
     long begin = now_us();
     CHECK(write(fd, message, HEADER) == HEADER);

@@ -19,10 +19,7 @@ int main(int argc, char **argv)
         ;
     CHECK(mprotect(pages + page, page, PROT_READ) == 0);
     int fd = connect_to(client);
-    for (int i = 0; i < client.count; i++) {
-        next_message(i);
-        two_writes(fd);
-    }
+    exchange_all(fd, 0, client.count);
     next_message(client.count);
     CHECK(write(fd, message, HEADER) == HEADER);
     long *set = (long *)(void *)(pages + page) - 1;

@@ -12,8 +12,7 @@ static int fd;
 
 static void write_more(void)
 {
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
+    write_message(fd);
 }
 
 static ssize_t flushed(void *unused, const char *bytes, size_t length)

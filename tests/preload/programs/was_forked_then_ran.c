@@ -10,7 +10,7 @@ enum { BETWEEN = 150 };
 int main(int argc, char **argv)
 {
     client_t client = client_arguments(argc, argv);
-    int fd = connect_to(client), go[2], status;
+    int fd = connect_to(client), go[2];
     char byte;
     CHECK(pipe(go) == 0);
     run_exchanges(fd, client.count, two_writes);
@@ -24,7 +24,7 @@ int main(int argc, char **argv)
     close(go[0]);
     run_exchanges(fd, BETWEEN, two_writes);
     close(go[1]);
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(status_of(child) == 0);
     run_exchanges(fd, client.count, two_writes);
     return report();
 }

@@ -41,18 +41,17 @@ static void act(int fd, const char *how)
 {
     char *const words[] = {"/bin/true", NULL};
     pid_t child;
-    int status;
     if (strcmp(how, "fork") == 0) {
         if ((child = fork()) == 0) {
             CHECK(write(fd, data, SMALL) == SMALL);
             _exit(0);
         }
-        CHECK(waitpid(child, &status, 0) == child && status == 0);
+        CHECK(status_of(child) == 0);
     }
     if (strcmp(how, "exec") == 0) execv(words[0], words);
     if (strcmp(how, "spawn") == 0) {
         CHECK(posix_spawn(&child, words[0], NULL, NULL, words, environ) == 0);
-        CHECK(waitpid(child, &status, 0) == child && status == 0);
+        CHECK(status_of(child) == 0);
     }
     if (strcmp(how, "shutdown") == 0) CHECK(shutdown(fd, SHUT_WR) == 0);
     if (strcmp(how, "close") == 0) CHECK(close(fd) == 0);

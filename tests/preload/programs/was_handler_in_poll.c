@@ -32,10 +32,7 @@ int main(int argc, char **argv)
     sigaction(SIGUSR1, &action, NULL);
     sigprocmask(SIG_BLOCK, &one, NULL);
     int fd = connect_to(client);
-    for (int i = 0; i < client.count; i++) {
-        next_message(i);
-        two_writes(fd);
-    }
+    exchange_all(fd, 0, client.count);
     next_message(client.count);
     CHECK(write(fd, message, HEADER) == HEADER);
     raise(SIGUSR1);

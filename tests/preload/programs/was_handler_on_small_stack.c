@@ -13,8 +13,7 @@ static int connection;
 
 static void two_pieces(void)
 {
-    CHECK(write(connection, message, HEADER) == HEADER);
-    CHECK(write(connection, message + HEADER, BODY) == BODY);
+    write_message(connection);
 }
 
 static void on_usr2(int number)

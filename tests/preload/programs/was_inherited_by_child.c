@@ -37,10 +37,7 @@ int main(int argc, char **argv)
     int fd = connect_to(client);
     FILE *stream = NULL;
     char command[40];
-    for (int i = 0; i < 6; i++) {
-        next_message(i);
-        two_writes(fd);
-    }
+    exchange_all(fd, 0, 6);
     pid_t child = strcmp(argv[5], "fork") == 0 ? by_fork(fd) : 0;
     if (strcmp(argv[5], "posix_spawn") == 0) child = by_posix_spawn(fd);
     snprintf(command, sizeof command, "sleep 0.2 <&%d", fd);

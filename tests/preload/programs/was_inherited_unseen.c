@@ -12,8 +12,7 @@ int main(int argc, char **argv)
     struct timespec most = {.tv_sec = 2};
     next_message(0);
     long begin = now_us();
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
+    write_message(fd);
     raw_call(SYS_ppoll, (long)&answer, 1, (long)&most, 0, 0);
     ADD_FACT("\"last_us\": %ld", now_us() - begin);
     return report();

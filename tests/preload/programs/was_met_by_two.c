@@ -18,22 +18,19 @@ static void *writes(void *unused)
 
 int main(int argc, char **argv)
 {
-    static const int one = 1;
     client_t client = client_arguments(argc, argv);
-    struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(client.port)};
-    inet_pton(AF_INET, client.address, &peer.sin_addr);
     char *const words[] = {"nothing", NULL};
     int undone = 0;
     CHECK(pthread_barrier_init(&both, NULL, 2) == 0);
     for (int i = 0; i < client.count; i++) {
         pthread_t threads[2];
-        fd = (int)raw_call(SYS_socket, AF_INET, SOCK_STREAM, 0, 0, 0);
-        CHECK(raw_call(SYS_connect, fd, (long)&peer, sizeof peer, 0, 0) == 0);
+        fd = connect_unseen(client);
         for (int n = 0; n < 2; n++) CHECK(pthread_create(&threads[n], NULL, writes, NULL) == 0);
         for (int n = 0; n < 2; n++) pthread_join(threads[n], NULL);
         CHECK(close(fd) == 0);
         int next = socket(AF_INET, SOCK_STREAM, 0);
-        CHECK(next == fd && setsockopt(next, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) == 0);
+        CHECK(next == fd);
+        set_option(next, TCP_NODELAY, 1);
         execv("/does/not/exist", words);
         undone += raw_option(next, IPPROTO_TCP, TCP_NODELAY) != 1;
         close(next);

@@ -27,10 +27,7 @@ int main(int argc, char **argv)
     size_t much = (size_t)atoi(argv[6]);
     CHECK(much <= MOST_MORE);
     int fd = connect_to(client);
-    for (int i = 0; i < client.count; i++) {
-        next_message(i);
-        two_writes(fd);
-    }
+    exchange_all(fd, 0, client.count);
     fill(data, sizeof data, (size_t)client.count * sizeof message);
     long begin = now_us();
     CHECK(write(fd, data, SMALL) == SMALL);

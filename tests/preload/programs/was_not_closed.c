@@ -45,12 +45,10 @@ int main(int argc, char **argv)
     int fd = connect_to(client);
     run_exchanges(fd, client.count, two_writes);
     for (int way = 0; way < 9; way++) {
-        int nodelay = -1;
-        socklen_t length = sizeof nodelay;
         CHECK(write(fd, message, HEADER) == HEADER);
         int result = fail_by(way, fd), error = errno;
-        CHECK(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, &length) == 0);
-        printf("way %d: %d %s, nodelay %d\n", way, result, strerrorname_np(error), nodelay);
+        printf("way %d: %d %s, nodelay %d\n", way, result, strerrorname_np(error),
+               option_of(fd, TCP_NODELAY));
         CHECK(write(fd, message + HEADER, BODY) == BODY);
         read_reply(fd);
     }

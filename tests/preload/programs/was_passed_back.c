@@ -9,58 +9,6 @@
  */
 #include "client.h"
 
-static void exchanges(int fd, int first)
-{
-    for (int i = first; i < first + 2; i++) {
-        next_message(i);
-        two_writes(fd);
-    }
-}
-
-/* A message with room for one descriptor. */
-struct parcel {
-    char byte, control[CMSG_SPACE(sizeof(int))];
-    struct iovec piece;
-    struct msghdr header;
-};
-
-static struct msghdr *wrap(struct parcel *p)
-{
-    memset(p, 0, sizeof *p);
-    p->piece = (struct iovec){&p->byte, 1};
-    p->header = (struct msghdr){.msg_iov = &p->piece, .msg_iovlen = 1, .msg_control = p->control,
-                                .msg_controllen = sizeof p->control};
-    return &p->header;
-}
-
-static void pass(int over, int fd)
-{
-    struct parcel parcel;
-    struct cmsghdr *rights = CMSG_FIRSTHDR(wrap(&parcel));
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(rights), &fd, sizeof fd);
-    CHECK(sendmsg(over, &parcel.header, 0) == 1);
-}
-
-static int receive(int over)
-{
-    int fd;
-    struct parcel parcel;
-    CHECK(recvmsg(over, wrap(&parcel), 0) == 1);
-    memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&parcel.header)), sizeof fd);
-    return fd;
-}
-
-static int own_option(int fd)
-{
-    int value = -1;
-    socklen_t length = sizeof value;
-    CHECK(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, &length) == 0);
-    return value;
-}
-
 static int in_a_child(client_t client, int ends[2])
 {
     pid_t child = fork();
@@ -68,31 +16,30 @@ static int in_a_child(client_t client, int ends[2])
     if (child == 0) {
         char byte;
         close(ends[0]);
-        int fd = receive(ends[1]);
+        int fd = receive_descriptor(ends[1], 0);
         CHECK(read(ends[1], &byte, 1) == 1);
-        _exit(own_option(fd));
+        _exit(option_of(fd, TCP_NODELAY));
     }
-    int fd = connect_to(client), status;
-    exchanges(fd, 0);
-    pass(ends[0], fd);
-    exchanges(fd, 2);
+    int fd = connect_to(client);
+    exchange_all(fd, 0, 2);
+    send_descriptor(ends[0], fd, false);
+    exchange_all(fd, 2, 2);
     close(fd);
     CHECK(write(ends[0], "x", 1) == 1);
-    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status));
-    return WEXITSTATUS(status);
+    return status_of(child);
 }
 
 static int in_this_process(client_t client, int ends[2], bool early, bool closed)
 {
     int fd = connect_to(client), again = -1;
-    exchanges(fd, 0);
-    pass(ends[0], fd);
-    if (early) again = receive(ends[1]);
-    exchanges(fd, 2);
-    if (!early) again = receive(ends[1]);
+    exchange_all(fd, 0, 2);
+    send_descriptor(ends[0], fd, false);
+    if (early) again = receive_descriptor(ends[1], 0);
+    exchange_all(fd, 2, 2);
+    if (!early) again = receive_descriptor(ends[1], 0);
     if (closed) close(fd);
-    int value = own_option(again);
-    exchanges(again, 4);
+    int value = option_of(again, TCP_NODELAY);
+    exchange_all(again, 4, 2);
     return value;
 }
 

@@ -10,12 +10,7 @@ int main(int argc, char **argv)
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client);
     signal(SIGPIPE, SIG_IGN);
-    for (int i = 0; i < client.count; i++) {
-        next_message(i);
-        CHECK(write(fd, message, HEADER) == HEADER);
-        CHECK(write(fd, message + HEADER, BODY) == BODY);
-        read_reply(fd);
-    }
+    exchange_all(fd, 0, client.count);
     tell_peer(client);
     await_error(fd, true);
     for (int i = 0; i < 6; i++) {

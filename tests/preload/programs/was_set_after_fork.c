@@ -9,13 +9,9 @@ int main(int argc, char **argv)
 {
     CHECK(argc == 6);
     client_t client = client_arguments(argc, argv);
-    int fd = connect_to(client), told[2], on = 1, nodelay = -1;
-    socklen_t length = sizeof nodelay;
+    int fd = connect_to(client), told[2];
     char byte = 'x';
-    for (int i = 0; i < client.count; i++) {
-        next_message(i);
-        two_writes(fd);
-    }
+    exchange_all(fd, 0, client.count);
     CHECK(pipe2(told, O_CLOEXEC) == 0);
     pid_t child = strcmp(argv[5], "fork") == 0 ? fork() : _Fork();
     if (child == 0) {
@@ -23,12 +19,12 @@ int main(int argc, char **argv)
         execl("/bin/true", "true", (char *)NULL);
         _exit(1);
     }
-    CHECK(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0);
+    set_option(fd, TCP_NODELAY, 1);
     CHECK(raw_call(SYS_write, told[1], (long)&byte, 1, 0, 0) == 1);
     int status = -1;
     CHECK(raw_call(SYS_wait4, child, (long)&status, 0, 0, 0) == child && status == 0);
-    CHECK(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &nodelay, &length) == 0);
-    ADD_FACT("\"nodelay\": %d, \"kernel\": %d", nodelay, raw_option(fd, IPPROTO_TCP, TCP_NODELAY));
+    ADD_FACT("\"nodelay\": %d, \"kernel\": %d", option_of(fd, TCP_NODELAY),
+             raw_option(fd, IPPROTO_TCP, TCP_NODELAY));
     run_exchanges(fd, client.count, two_writes);
     close(fd);
     return report();

@@ -19,29 +19,22 @@ static void *fail_to_run(void *unused)
  * midst of its walk is made up for when it goes on. */
 static bool comes_back(int fd)
 {
-    struct timespec now, end;
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += 5;
-    while (raw_option(fd, IPPROTO_TCP, TCP_NODELAY) == 0) {
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        if (now.tv_sec >= end.tv_sec) return false;
-        sched_yield();
-    }
-    return true;
+    for (long begin = now_us(); now_us() - begin < 5000000; sched_yield())
+        if (raw_option(fd, IPPROTO_TCP, TCP_NODELAY) != 0) return true;
+    return false;
 }
 
 int main(int argc, char **argv)
 {
     client_t client = client_arguments(argc, argv);
-    int fd = connect_to(client), lost = 0, off = 0, on = 1;
+    int fd = connect_to(client), lost = 0;
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, fail_to_run, NULL) == 0);
     for (int i = 0; i < client.count; i++) {
         next_message(i);
-        CHECK(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &off, sizeof off) == 0);
-        CHECK(write(fd, message, HEADER) == HEADER);
-        CHECK(write(fd, message + HEADER, BODY) == BODY);
-        CHECK(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) == 0);
+        set_option(fd, TCP_NODELAY, 0);
+        write_message(fd);
+        set_option(fd, TCP_NODELAY, 1);
         lost += !comes_back(fd);
         read_reply(fd);
     }

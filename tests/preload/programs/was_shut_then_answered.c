@@ -7,8 +7,7 @@
 
 static void pieces(int fd)
 {
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
+    write_message(fd);
 }
 
 int main(int argc, char **argv)

@@ -70,17 +70,9 @@ int main(int argc, char **argv)
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client);
     CHECK(fd == 3);
-    for (int i = 0; i < BEFORE; i++) {
-        next_message(i);
-        two_writes(fd);
-    }
+    exchange_all(fd, 0, BEFORE);
     message_of_two(fd, argv[0], argv[5], BEFORE);
-    for (int i = 0; i < AFTER; i++) {
-        next_message(BEFORE + 1 + i);
-        long begin = now_us();
-        two_writes(fd);
-        facts.us[facts.exchanges++] = now_us() - begin;
-    }
+    run_exchanges_from(BEFORE + 1, fd, AFTER, two_writes);
     close(fd);
     return report();
 }

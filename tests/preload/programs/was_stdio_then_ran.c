@@ -26,8 +26,7 @@ static void run_true(const char *how)
         execl("/bin/true", "true", NULL);
         _exit(127);
     }
-    int status;
-    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(status_of(child) == 0);
 }
 
 int main(int argc, char **argv)
