@@ -334,7 +334,8 @@ static UNUSED void exchange_all(int fd, int first, int count)
     }
 }
 
-/* Runs and times `count` exchanges, from message `first` on.  mark(i), from 0, opens each, PAUSE closes it. */
+/* Runs and times `count` exchanges, from message `first` on.  mark(i), from 0, opens each, PAUSE closes
+ * it. */
 static UNUSED void run_exchanges_from(int first, int fd, int count, void (*exchange)(int fd))
 {
     facts.exchanges = count;

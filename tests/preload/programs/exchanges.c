@@ -156,8 +156,8 @@ static void single_then_two(int fd)
     (made++ < facts.exchanges / 2 ? one_write : two_writes)(fd);
 }
 
-/* A body that is larger than loopback's MSS at first (32 741 B) and smaller than it soon after (65 483 B): from
- * then on it is one small segment, which Nagle keeps back behind the header. */
+/* A body that is larger than loopback's MSS at first (32 741 B) and smaller than it soon after (65 483 B):
+ * from then on it is one small segment, which Nagle keeps back behind the header. */
 static void body_of_40000(int fd)
 {
     static char body[40000];
@@ -267,8 +267,8 @@ static void raw_third(int fd)
     read_reply(fd);
 }
 
-/* After each exchange clone3 by syscall(2) makes a child, which ends at once.  Its arguments lie on the stack in
- * one exchange, and in a mapping of their own in the next. */
+/* After each exchange clone3 by syscall(2) makes a child, which ends at once.  Its arguments lie on the stack
+ * in one exchange, and in a mapping of their own in the next. */
 static void far_clone(int fd)
 {
     static int number;

@@ -53,8 +53,8 @@ static void server_prefork(int listener)
     CHECK(status_of(child) == 0);
 }
 
-/* A program for each connection, which is its standard input and output, as inetd does; or its descriptor 3, as
- * systemd does (Accept=yes), where `how` is "3". */
+/* A program for each connection, which is its standard input and output, as inetd does; or its descriptor 3,
+ * as systemd does (Accept=yes), where `how` is "3". */
 static void server_inetd(int listener)
 {
     int fd = accept(listener, NULL, NULL), first = how[0] ? atoi(how) : 0;
