@@ -231,10 +231,7 @@ static void what_syscall_sets_libc_reads(void) {
     reads_nodelay(&p, 0, "cleared by syscall");
 }
 
-const struct test_case apart_cases[] = {
-    {"each write has its timestamp", each_write_has_its_timestamp},
-    {"each write is a segment", each_write_is_a_segment},
-    {"what was written before an option leaves", what_was_written_before_an_option_leaves},
-    {"what syscall sets libc reads", what_syscall_sets_libc_reads},
-    {NULL, NULL},
-};
+CASE("each write has its timestamp", each_write_has_its_timestamp())
+CASE("each write is a segment", each_write_is_a_segment())
+CASE("what was written before an option leaves", what_was_written_before_an_option_leaves())
+CASE("what syscall sets libc reads", what_syscall_sets_libc_reads())

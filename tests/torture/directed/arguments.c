@@ -289,18 +289,15 @@ static void huge_writes(void) {
     arrives(&ours, 3000);
 }
 
-const struct test_case argument_cases[] = {
-    {"writes of no length", zero_lengths},
-    {"a write of nothing between a hold and a wait", nothing_between_hold_and_wait},
-    {"buffers that fault", faults},
-    {"vectors that are too long", bad_vectors},
-    {"long vectors after small writes", long_vectors},
-    {"vectors that are not there", bad_pointers},
-    {"descriptors that are none", bad_descriptors},
-    {"unusual flags", more_flags},
-    {"out of band data", out_of_band},
-    {"MSG_ZEROCOPY", zero_copy},
-    {"ancillary data", ancillary},
-    {"huge writes after small ones", huge_writes},
-    {NULL, NULL},
-};
+CASE("writes of no length", zero_lengths())
+CASE("a write of nothing between a hold and a wait", nothing_between_hold_and_wait())
+CASE("buffers that fault", faults())
+CASE("vectors that are too long", bad_vectors())
+CASE("long vectors after small writes", long_vectors())
+CASE("vectors that are not there", bad_pointers())
+CASE("descriptors that are none", bad_descriptors())
+CASE("unusual flags", more_flags())
+CASE("out of band data", out_of_band())
+CASE("MSG_ZEROCOPY", zero_copy())
+CASE("ancillary data", ancillary())
+CASE("huge writes after small ones", huge_writes())

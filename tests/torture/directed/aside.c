@@ -77,7 +77,4 @@ static void handler_and_thread_in_turn(void) {
     arrives(&shared, (int)window_ms() + 500);
 }
 
-const struct test_case aside_cases[] = {
-    {"a handler and a thread write in turn", handler_and_thread_in_turn},
-    {NULL, NULL},
-};
+CASE("a handler and a thread write in turn", handler_and_thread_in_turn())

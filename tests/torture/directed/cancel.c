@@ -340,19 +340,8 @@ static void cancelled_anywhere(void *(*run)(void *)) {
     joined(taker);
 }
 
-static void writer_cancelled_anywhere(void) {
-    cancelled_anywhere(write_for_ever);
-}
-
-static void asker_cancelled_anywhere(void) {
-    cancelled_anywhere(ask_for_ever);
-}
-
-const struct test_case cancel_cases[] = {
-    {"a writer is cancelled at any instruction", writer_cancelled_anywhere},
-    {"a thread that asks for an option is cancelled at any instruction", asker_cancelled_anywhere},
-    {"a reader is cancelled at any instruction", reader_cancelled_anywhere},
-    {"cancelled in a blocked call", cancelled_in_a_blocked_call},
-    {"cancellation points", cancellation_points},
-    {NULL, NULL},
-};
+CASE("a writer is cancelled at any instruction", cancelled_anywhere(write_for_ever))
+CASE("a thread that asks for an option is cancelled at any instruction", cancelled_anywhere(ask_for_ever))
+CASE("a reader is cancelled at any instruction", reader_cancelled_anywhere())
+CASE("cancelled in a blocked call", cancelled_in_a_blocked_call())
+CASE("cancellation points", cancellation_points())

@@ -379,23 +379,17 @@ void joined(void *thread) {
 
 /* ---- running --------------------------------------------------------- */
 
-static const struct test_case *const tables[] = {thread_cases, nonblocking_cases, argument_cases,
-                                                 error_cases,  process_cases,     end_cases,
-                                                 signal_cases, cancel_cases,      aside_cases,
-                                                 reborn_cases, table_cases,       handler_cases,
-                                                 apart_cases};
-
 int main(int count, char **words) {
-    for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
-        for (const struct test_case *c = tables[t]; c->name; c++) {
-            if (count < 2) {
-                puts(c->name);
-            } else if (strcmp(words[1], c->name) == 0) {
-                case_name = c->name;
-                content(0);
-                c->run();
-                return 0;
-            }
+    for (const struct test_case *const *each = __start_cases; each < __stop_cases; each++) {
+        const struct test_case *c = *each;
+        if (count < 2) {
+            puts(c->name);
+        } else if (strcmp(words[1], c->name) == 0) {
+            case_name = c->name;
+            content(0);
+            c->run();
+            return 0;
         }
+    }
     return count < 2 ? 0 : 2;
 }

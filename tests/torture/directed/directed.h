@@ -27,9 +27,17 @@ struct test_case {
     void (*run)(void);
 };
 
-extern const struct test_case thread_cases[], nonblocking_cases[], argument_cases[], error_cases[],
-    process_cases[], end_cases[], signal_cases[], cancel_cases[], aside_cases[],
-    reborn_cases[], table_cases[], handler_cases[], apart_cases[];
+extern const struct test_case *const __start_cases[], *const __stop_cases[];
+
+/* A sentence, and the call that is its case. */
+#define CASE(sentence, ...)              CASE_NUMBER(__COUNTER__, sentence, __VA_ARGS__)
+#define CASE_NUMBER(number, ...)         CASE_NAMED(number, __VA_ARGS__)
+#define CASE_NAMED(number, sentence, ...) \
+    static void run_##number(void) { \
+        __VA_ARGS__; \
+    } \
+    static const struct test_case case_##number = {sentence, run_##number}; \
+    static const struct test_case *const ref_##number __attribute__((used, section("cases"))) = &case_##number;
 
 /* ---- judging --------------------------------------------------------- */
 

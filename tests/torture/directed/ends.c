@@ -176,14 +176,6 @@ static void everything_is_closed(void) {
     }
 }
 
-static void close_with_a_full_socket(void) {
-    close_full(0);
-}
-
-static void close_with_a_full_socket_and_no_descriptor(void) {
-    close_full(128);
-}
-
 /* Bytes that found no room are sent once there is room, although the program calls nothing meanwhile. */
 static void rights_change_with_a_full_socket(void) {
     for (int round = 0; round < 4; round++) {
@@ -397,22 +389,19 @@ static void one_of_two_numbers_closes(void) {
     ends(&p, 300);
 }
 
-const struct test_case end_cases[] = {
-    {"every end of a process while holding", every_end_while_holding},
-    {"the end of a process with a full socket", end_with_a_full_socket},
-    {"close with a full socket", close_with_a_full_socket},
-    {"everything is closed after a close with a full socket", everything_is_closed},
-    {"a change of rights with a full socket", rights_change_with_a_full_socket},
-    {"threads end with a full socket", threads_end_with_a_full_socket},
-    {"close with a full socket and no descriptor to spare", close_with_a_full_socket_and_no_descriptor},
-    {"shutdown with a full socket", shutdown_with_a_full_socket},
-    {"a FILE of a full socket", printed_behind},
-    {"an asynchronous write to a full socket", queued_behind},
-    {"shutdown without any room", shutdown_without_any_room},
-    {"a reset with a full socket", reset_with_a_full_socket},
-    {"SO_LINGER with a full socket", linger_with_a_full_socket},
-    {"no descriptor to spare", no_descriptor_left},
-    {"no thread to be had", no_thread_left},
-    {"one of two numbers closes", one_of_two_numbers_closes},
-    {NULL, NULL},
-};
+CASE("every end of a process while holding", every_end_while_holding())
+CASE("the end of a process with a full socket", end_with_a_full_socket())
+CASE("close with a full socket", close_full(0))
+CASE("everything is closed after a close with a full socket", everything_is_closed())
+CASE("a change of rights with a full socket", rights_change_with_a_full_socket())
+CASE("threads end with a full socket", threads_end_with_a_full_socket())
+CASE("close with a full socket and no descriptor to spare", close_full(128))
+CASE("shutdown with a full socket", shutdown_with_a_full_socket())
+CASE("a FILE of a full socket", printed_behind())
+CASE("an asynchronous write to a full socket", queued_behind())
+CASE("shutdown without any room", shutdown_without_any_room())
+CASE("a reset with a full socket", reset_with_a_full_socket())
+CASE("SO_LINGER with a full socket", linger_with_a_full_socket())
+CASE("no descriptor to spare", no_descriptor_left())
+CASE("no thread to be had", no_thread_left())
+CASE("one of two numbers closes", one_of_two_numbers_closes())

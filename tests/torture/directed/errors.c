@@ -376,17 +376,14 @@ static void refused(void) {
     close(fd);
 }
 
-const struct test_case error_cases[] = {
-    {"writes after a reset", writes_after_reset},
-    {"writes after a reset that came while holding", writes_after_reset_while_holding},
-    {"other calls after a reset while holding", other_calls_after_reset_while_holding},
-    {"a reset amid a long write", a_reset_amid_a_long_write},
-    {"writes after the peer's close", writes_after_the_end},
-    {"MSG_NOSIGNAL after the peer's close", sends_without_signals},
-    {"writes after shutdown", writes_after_shutdown},
-    {"an error met by a push is not consumed", error_is_not_consumed},
-    {"a push raises no signal", no_signal_by_a_push},
-    {"SIGPIPE kills at the right call", sigpipe_kills},
-    {"connection refused", refused},
-    {NULL, NULL},
-};
+CASE("writes after a reset", writes_after_reset())
+CASE("writes after a reset that came while holding", writes_after_reset_while_holding())
+CASE("other calls after a reset while holding", other_calls_after_reset_while_holding())
+CASE("a reset amid a long write", a_reset_amid_a_long_write())
+CASE("writes after the peer's close", writes_after_the_end())
+CASE("MSG_NOSIGNAL after the peer's close", sends_without_signals())
+CASE("writes after shutdown", writes_after_shutdown())
+CASE("an error met by a push is not consumed", error_is_not_consumed())
+CASE("a push raises no signal", no_signal_by_a_push())
+CASE("SIGPIPE kills at the right call", sigpipe_kills())
+CASE("connection refused", refused())

@@ -185,9 +185,6 @@ static void moves_while_a_write_is_blocked(void) {
     }
 }
 
-const struct test_case handler_cases[] = {
-    {"a handler moves bytes while a write is blocked", moves_while_a_write_is_blocked},
-    {"a handler reads while a read is blocked", reads_while_a_read_is_blocked},
-    {"a handler reads while a sendfile is blocked", reads_while_a_sendfile_is_blocked},
-    {NULL, NULL},
-};
+CASE("a handler moves bytes while a write is blocked", moves_while_a_write_is_blocked())
+CASE("a handler reads while a read is blocked", reads_while_a_read_is_blocked())
+CASE("a handler reads while a sendfile is blocked", reads_while_a_sendfile_is_blocked())

@@ -311,16 +311,13 @@ static void write_while_connecting(void) {
     close(p.ours);
 }
 
-const struct test_case nonblocking_cases[] = {
-    {"what a full socket accepted is delivered", accepted_when_full_is_delivered},
-    {"an edge follows EAGAIN", edge_after_eagain},
-    {"writability of a full socket", level_of_writability},
-    {"a wait for room while holding", wait_for_room_while_holding},
-    {"SO_SNDTIMEO", send_timeout},
-    {"MSG_DONTWAIT on a blocking socket", dontwait_on_a_blocking_socket},
-    {"MSG_DONTWAIT of many messages", dontwait_of_many_messages},
-    {"another edge follows EAGAIN when there was room", edges_once_there_is_room},
-    {"a blocking write into a full socket", blocking_write_into_a_full_socket},
-    {"a write before connect", write_while_connecting},
-    {NULL, NULL},
-};
+CASE("what a full socket accepted is delivered", accepted_when_full_is_delivered())
+CASE("an edge follows EAGAIN", edge_after_eagain())
+CASE("writability of a full socket", level_of_writability())
+CASE("a wait for room while holding", wait_for_room_while_holding())
+CASE("SO_SNDTIMEO", send_timeout())
+CASE("MSG_DONTWAIT on a blocking socket", dontwait_on_a_blocking_socket())
+CASE("MSG_DONTWAIT of many messages", dontwait_of_many_messages())
+CASE("another edge follows EAGAIN when there was room", edges_once_there_is_room())
+CASE("a blocking write into a full socket", blocking_write_into_a_full_socket())
+CASE("a write before connect", write_while_connecting())

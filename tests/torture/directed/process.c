@@ -56,14 +56,6 @@ static void fork_while_holding(pid_t (*divide)(void)) {
     ends(&p, 300);
 }
 
-static void held_at_fork(void) {
-    fork_while_holding(fork);
-}
-
-static void held_at_Fork(void) {
-    fork_while_holding(_Fork);
-}
-
 /* A fork that no library sees: the parent sends its held bytes, once. */
 static void unseen_fork(void) {
     struct pair p = pair_warm(0);
@@ -155,18 +147,6 @@ static void child_holds(pid_t (*divide)(void)) {
         _exit(0);
     }
     wait_for(pid);
-}
-
-static void child_of_fork_holds(void) {
-    child_holds(fork);
-}
-
-static void child_of_Fork_holds(void) {
-    child_holds(_Fork);
-}
-
-static void child_of_an_unseen_fork_holds(void) {
-    child_holds(unseen_divide);
 }
 
 /* Held by another thread at the fork: the parent sends it, the child does not. */
@@ -327,10 +307,6 @@ static void exec_inherits(int options) {
     CHECK(theirs.received > p.put, "nothing arrived");
 }
 
-static void exec_after_a_hold(void) {
-    exec_inherits(0);
-}
-
 /* What was accepted arrives before what the new program writes: no byte is missing between. */
 static void exec_with_a_full_socket(void) {
     exec_inherits(SMALL_BUFFERS);
@@ -456,22 +432,19 @@ static void taken_by_pidfd(void) {
     exchange(&p);
 }
 
-const struct test_case process_cases[] = {
-    {"held at fork", held_at_fork},
-    {"held at _Fork", held_at_Fork},
-    {"held at an unseen fork", unseen_fork},
-    {"the parent leaves, holding", parent_leaves},
-    {"the child ends at once", child_ends_at_once},
-    {"a child of fork holds", child_of_fork_holds},
-    {"a child of _Fork holds", child_of_Fork_holds},
-    {"a child of an unseen fork holds", child_of_an_unseen_fork_holds},
-    {"held by another thread at fork", held_by_another_thread_at_fork},
-    {"fork with a full socket", fork_with_a_full_socket},
-    {"programs write after a hold", programs_write_after_a_hold},
-    {"exec after a hold", exec_after_a_hold},
-    {"exec with a full socket", exec_with_a_full_socket},
-    {"a vfork child closes", vfork_child_closes},
-    {"passed to another process while holding", passed_while_holding},
-    {"taken by another process", taken_by_pidfd},
-    {NULL, NULL},
-};
+CASE("held at fork", fork_while_holding(fork))
+CASE("held at _Fork", fork_while_holding(_Fork))
+CASE("held at an unseen fork", unseen_fork())
+CASE("the parent leaves, holding", parent_leaves())
+CASE("the child ends at once", child_ends_at_once())
+CASE("a child of fork holds", child_holds(fork))
+CASE("a child of _Fork holds", child_holds(_Fork))
+CASE("a child of an unseen fork holds", child_holds(unseen_divide))
+CASE("held by another thread at fork", held_by_another_thread_at_fork())
+CASE("fork with a full socket", fork_with_a_full_socket())
+CASE("programs write after a hold", programs_write_after_a_hold())
+CASE("exec after a hold", exec_inherits(0))
+CASE("exec with a full socket", exec_with_a_full_socket())
+CASE("a vfork child closes", vfork_child_closes())
+CASE("passed to another process while holding", passed_while_holding())
+CASE("taken by another process", taken_by_pidfd())

@@ -92,9 +92,6 @@ static void turn_ends_after(void) {
     }
 }
 
-const struct test_case reborn_cases[] = {
-    {"a turn ends when its number is reused", turn_ends_after},
-    {"written after an unseen creation", written_after},
-    {"one of two numbers is reused unseen", one_of_two},
-    {NULL, NULL},
-};
+CASE("a turn ends when its number is reused", turn_ends_after())
+CASE("written after an unseen creation", written_after())
+CASE("one of two numbers is reused unseen", one_of_two())

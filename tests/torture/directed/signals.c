@@ -110,22 +110,6 @@ static void interrupted(bool writing, bool restart) {
     exchange(&p);
 }
 
-static void write_is_interrupted(void) {
-    interrupted(true, false);
-}
-
-static void write_is_restarted(void) {
-    interrupted(true, true);
-}
-
-static void read_is_interrupted(void) {
-    interrupted(false, false);
-}
-
-static void read_is_restarted(void) {
-    interrupted(false, true);
-}
-
 static void waits_are_interrupted(void) {
     struct pair p = pair_warm(0);
     struct pollfd ready = {.fd = p.ours, .events = POLLIN};
@@ -474,17 +458,14 @@ static void first_hold_in_a_handler(void) {
 }
 #endif
 
-const struct test_case signal_cases[] = {
-    {"a blocked write is interrupted", write_is_interrupted},
-    {"a blocked write is restarted", write_is_restarted},
-    {"a blocked read is interrupted", read_is_interrupted},
-    {"a blocked read is restarted", read_is_restarted},
-    {"waits are interrupted", waits_are_interrupted},
-    {"a handler writes to the connection that it interrupted", handler_writes},
-    {"a handler writes while the write is blocked", handler_writes_while_blocked},
-    {"a handler jumps from a blocked call", jump_from_a_blocked_call},
-    {"a handler jumps from anywhere", jump_from_anywhere},
-    {"a handler ends its thread anywhere", end_from_anywhere},
-    {"the first hold in a handler", first_hold_in_a_handler},
-    {NULL, NULL},
-};
+CASE("a blocked write is interrupted", interrupted(true, false))
+CASE("a blocked write is restarted", interrupted(true, true))
+CASE("a blocked read is interrupted", interrupted(false, false))
+CASE("a blocked read is restarted", interrupted(false, true))
+CASE("waits are interrupted", waits_are_interrupted())
+CASE("a handler writes to the connection that it interrupted", handler_writes())
+CASE("a handler writes while the write is blocked", handler_writes_while_blocked())
+CASE("a handler jumps from a blocked call", jump_from_a_blocked_call())
+CASE("a handler jumps from anywhere", jump_from_anywhere())
+CASE("a handler ends its thread anywhere", end_from_anywhere())
+CASE("the first hold in a handler", first_hold_in_a_handler())

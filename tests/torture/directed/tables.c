@@ -65,22 +65,6 @@ static void alone(long (*own_table)(void)) {
     ends(&p, 300);
 }
 
-static void alone_by_unshare(void) {
-    alone(by_unshare);
-}
-
-static void alone_by_syscall_unshare(void) {
-    alone(by_syscall_unshare);
-}
-
-static void alone_by_close_range(void) {
-    alone(by_close_range);
-}
-
-static void alone_by_syscall_close_range(void) {
-    alone(by_syscall_close_range);
-}
-
 /* ---- in one thread of two ------------------------------------------------- */
 
 static struct pair mine, others;
@@ -138,22 +122,6 @@ static void by_a_thread(long (*way)(void)) {
     void *thread = in_thread(in_second_table, NULL);
     beside_second_table();
     joined(thread);
-}
-
-static void thread_by_unshare(void) {
-    by_a_thread(by_unshare);
-}
-
-static void thread_by_syscall_unshare(void) {
-    by_a_thread(by_syscall_unshare);
-}
-
-static void thread_by_close_range(void) {
-    by_a_thread(by_close_range);
-}
-
-static void thread_by_syscall_close_range(void) {
-    by_a_thread(by_syscall_close_range);
 }
 
 static int cloned_thread(void *unused) {
@@ -270,19 +238,6 @@ static void child_on_our_memory(pid_t (*way)(int (*)(void *), int), int flags) {
     }
 }
 
-#define CHILD(name, way, flags)             \
-    static void name(void) {                \
-        child_on_our_memory(way, (flags));  \
-    }
-
-CHILD(child_by_clone, by_clone, CLONE_VM)
-CHILD(child_by_clone_waited_for, by_clone, CLONE_VM | CLONE_VFORK)
-CHILD(child_with_our_table, by_clone, CLONE_VM | CLONE_FILES)
-CHILD(child_with_our_table_waited_for, by_clone, CLONE_VM | CLONE_FILES | CLONE_VFORK)
-CHILD(child_by_syscall, by_syscall, CLONE_VM)
-CHILD(child_by_syscall_with_our_table, by_syscall, CLONE_VM | CLONE_FILES)
-CHILD(child_by_clone3, by_syscall_clone3, CLONE_VM)
-
 /* ---- a child with our table and memory of its own ----------------------------- */
 
 static int closes(void *unused) {
@@ -304,23 +259,21 @@ static void child_closes_for_both(void) {
     ends(&mine, 300);
 }
 
-const struct test_case table_cases[] = {
-    {"a table of its own by unshare", alone_by_unshare},
-    {"a table of its own by syscall(SYS_unshare)", alone_by_syscall_unshare},
-    {"a table of its own by close_range", alone_by_close_range},
-    {"a table of its own by syscall(SYS_close_range)", alone_by_syscall_close_range},
-    {"a thread's own table by unshare", thread_by_unshare},
-    {"a thread's own table by syscall(SYS_unshare)", thread_by_syscall_unshare},
-    {"a thread's own table by close_range", thread_by_close_range},
-    {"a thread's own table by syscall(SYS_close_range)", thread_by_syscall_close_range},
-    {"a thread's own table by clone", thread_by_clone},
-    {"a child on our memory", child_by_clone},
-    {"a child on our memory that is waited for", child_by_clone_waited_for},
-    {"a child with our memory and table", child_with_our_table},
-    {"a child with our memory and table that is waited for", child_with_our_table_waited_for},
-    {"a child on our memory by syscall", child_by_syscall},
-    {"a child with our memory and table by syscall", child_by_syscall_with_our_table},
-    {"a child on our memory by clone3", child_by_clone3},
-    {"a child with our table alone closes for both", child_closes_for_both},
-    {NULL, NULL},
-};
+CASE("a table of its own by unshare", alone(by_unshare))
+CASE("a table of its own by syscall(SYS_unshare)", alone(by_syscall_unshare))
+CASE("a table of its own by close_range", alone(by_close_range))
+CASE("a table of its own by syscall(SYS_close_range)", alone(by_syscall_close_range))
+CASE("a thread's own table by unshare", by_a_thread(by_unshare))
+CASE("a thread's own table by syscall(SYS_unshare)", by_a_thread(by_syscall_unshare))
+CASE("a thread's own table by close_range", by_a_thread(by_close_range))
+CASE("a thread's own table by syscall(SYS_close_range)", by_a_thread(by_syscall_close_range))
+CASE("a thread's own table by clone", thread_by_clone())
+CASE("a child on our memory", child_on_our_memory(by_clone, CLONE_VM))
+CASE("a child on our memory that is waited for", child_on_our_memory(by_clone, CLONE_VM | CLONE_VFORK))
+CASE("a child with our memory and table", child_on_our_memory(by_clone, CLONE_VM | CLONE_FILES))
+CASE("a child with our memory and table that is waited for",
+     child_on_our_memory(by_clone, CLONE_VM | CLONE_FILES | CLONE_VFORK))
+CASE("a child on our memory by syscall", child_on_our_memory(by_syscall, CLONE_VM))
+CASE("a child with our memory and table by syscall", child_on_our_memory(by_syscall, CLONE_VM | CLONE_FILES))
+CASE("a child on our memory by clone3", child_on_our_memory(by_syscall_clone3, CLONE_VM))
+CASE("a child with our table alone closes for both", child_closes_for_both())

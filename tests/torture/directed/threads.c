@@ -82,22 +82,6 @@ static void with_blocked(void (*wait)(void)) {
     }
 }
 
-static void blocked_in_recv(void) {
-    with_blocked(wait_in_recv);
-}
-
-static void blocked_in_poll(void) {
-    with_blocked(wait_in_poll);
-}
-
-static void blocked_in_select(void) {
-    with_blocked(wait_in_select);
-}
-
-static void blocked_in_epoll(void) {
-    with_blocked(wait_in_epoll);
-}
-
 /* ---- halves of a message by two threads ------------------------------ */
 
 static struct pair shared;
@@ -274,22 +258,6 @@ static void reborn(void (*closing)(int), bool seen) {
         close(look);
         raw(SYS_close, shared.theirs, 0, 0, 0, 0, 0);
     }
-}
-
-static void reborn_after_close(void) {
-    reborn(close_by_close, true);
-}
-
-static void reborn_after_syscall(void) {
-    reborn(close_by_syscall, true);
-}
-
-static void reborn_after_close_range(void) {
-    reborn(close_by_range, true);
-}
-
-static void reborn_after_unseen_close(void) {
-    reborn(close_unseen, false);
 }
 
 /* ---- closed beneath a blocked read, the number a socket's again -------- */
@@ -474,21 +442,18 @@ static void thread_ends_holding(void) {
     }
 }
 
-const struct test_case thread_cases[] = {
-    {"a thread is blocked in recv while another one writes", blocked_in_recv},
-    {"a thread is blocked in poll while another one writes", blocked_in_poll},
-    {"a thread is blocked in select while another one writes", blocked_in_select},
-    {"a thread is blocked in epoll_wait while another one writes", blocked_in_epoll},
-    {"the halves of a message by two threads", halves_by_two_threads},
-    {"many threads write whole records", many_writers},
-    {"a number is reused after close", reborn_after_close},
-    {"a number is reused after syscall(SYS_close)", reborn_after_syscall},
-    {"a number is reused after close_range", reborn_after_close_range},
-    {"a number is reused after an unseen close", reborn_after_unseen_close},
-    {"a connection is closed beneath a read", closed_beneath_a_read},
-    {"a connection is closed beneath a read that returns late", closed_beneath_a_late_read},
-    {"a connection is closed beneath a write", closed_beneath_a_write},
-    {"a connection is closed beneath a drain", closed_beneath_a_drain},
-    {"a thread ends holding", thread_ends_holding},
-    {NULL, NULL},
-};
+CASE("a thread is blocked in recv while another one writes", with_blocked(wait_in_recv))
+CASE("a thread is blocked in poll while another one writes", with_blocked(wait_in_poll))
+CASE("a thread is blocked in select while another one writes", with_blocked(wait_in_select))
+CASE("a thread is blocked in epoll_wait while another one writes", with_blocked(wait_in_epoll))
+CASE("the halves of a message by two threads", halves_by_two_threads())
+CASE("many threads write whole records", many_writers())
+CASE("a number is reused after close", reborn(close_by_close, true))
+CASE("a number is reused after syscall(SYS_close)", reborn(close_by_syscall, true))
+CASE("a number is reused after close_range", reborn(close_by_range, true))
+CASE("a number is reused after an unseen close", reborn(close_unseen, false))
+CASE("a connection is closed beneath a read", closed_beneath_a_read())
+CASE("a connection is closed beneath a read that returns late", closed_beneath_a_late_read())
+CASE("a connection is closed beneath a write", closed_beneath_a_write())
+CASE("a connection is closed beneath a drain", closed_beneath_a_drain())
+CASE("a thread ends holding", thread_ends_holding())
