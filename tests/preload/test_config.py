@@ -85,7 +85,8 @@ def test_bad_value_leaves_the_default(name, value, expected):
         assert least(segments, 1.5) < 1.5  # on a busy machine windows end in the turns
 
 
-@pytest.mark.parametrize("name", ["UNSTALL_MODUS", "UNSTALL_", "UNSTALL_MODE_"])
+@pytest.mark.parametrize("name", ["UNSTALL_MODUS", "UNSTALL_", "UNSTALL_MODE_", "UNSTALL_MODES",
+                                  "UNSTALL_mode", "UNSTALL_WINDOW"])
 def test_unknown_name_costs_one_line(name):
     done = run(["/bin/echo", "out"], preload_env(**{name: "value"}))
     assert done.stdout == "out\n"

@@ -138,25 +138,6 @@ Test(config_values, bad) {
     }
 }
 
-static const struct {
-    const char *name;
-    enum config_result wanted;
-} names[] = {
-    {"UNSTALL_MODES", CONFIG_UNKNOWN}, {"UNSTALL_", CONFIG_UNKNOWN}, {"UNSTALL_mode", CONFIG_UNKNOWN},
-    {"UNSTALL_WINDOW", CONFIG_UNKNOWN},
-};
-
-Test(config_values, names) {
-    EACH_ROW(row, names) {
-        struct config c, before;
-        const char *expected = NULL;
-        config_defaults(&c);
-        before = c;
-        EXPECT_INT(row->name, config_set(&c, row->name, "1", &expected), row->wanted);
-        cr_expect(memcmp(&c, &before, sizeof(c)) == 0, "%s", row->name);
-    }
-}
-
 /* 32 are enough for everybody, the 33rd is refused rather than lost. */
 Test(config_values, as_many_filters_as_there_are_places) {
     char ports[512] = "1", peers[512] = "10.0.0.1";

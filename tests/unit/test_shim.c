@@ -188,20 +188,6 @@ Test(shim, interrupted_behind_buffered_bytes_it_is_short) {
     EXPECT_INT("on the wire", fake.wire.used, 1005);
 }
 
-/* MSG_MORE behind bytes that found no room must not hold them too. */
-Test(shim, what_is_stuck_leaves_before_the_applications_own_hold) {
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_warm(5);
-    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
-    fake.sends[fake.send_count] = fake.sends[fake.send_count + 1] = -EAGAIN;
-    hold_end_turn(PUSH_WAIT);
-    ASSERT(c->flush_blocked);
-    fake_log();
-    EXPECT_INT("taken", whole_send(5, "x", MSG_MORE), 1);
-    EXPECT_TEXT("apart", fake_log(), "send(5,abc) send(5,abc) SEND_MORE(5,x)");
-    EXPECT_TEXT("in order", fake.wire_buffer, "abcx");
-}
-
 static void flush_blocked(const char *bytes) {
     EXPECT_INT("buffered", whole_write(5, bytes), strlen(bytes));
     fake.sends[fake.send_count] = -EAGAIN;
@@ -212,36 +198,15 @@ static void flush_blocked(const char *bytes) {
     fake_log();
 }
 
-/* An error of buffered bytes that the window met is told by the next write, once. */
-Test(shim, a_pending_error_is_told_once) {
+/* MSG_MORE behind bytes that found no room must not hold them too. */
+Test(shim, what_is_stuck_leaves_before_the_applications_own_hold) {
     whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_warm(5);
-    EXPECT_INT("buffered", whole_write(5, "abc"), 3);
-    fake.sends[fake.send_count] = -ECONNRESET;
-    hold_end_turn(PUSH_WAIT);
-    EXPECT_INT("kept", c->pending_error, ECONNRESET);
-    fake_log();
-    EXPECT_INT("told", whole_write(5, "abc"), -1);
-    EXPECT_INT("errno", errno, ECONNRESET);
-    EXPECT_TEXT("nothing is sent", fake_log(), "");
-    fake_real.answers[fake_real.count] = -EPIPE;
-    EXPECT_INT("the kernel's", whole_write(5, "abc"), -1);
-    EXPECT_INT("errno", errno, EPIPE);
-}
-
-Test(shim, a_non_blocking_writer_hears_of_no_room) {
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_warm(5);
+    whole_warm(5);
     flush_blocked("abc");
-    fake.non_blocking = true;
     fake.sends[fake.send_count] = -EAGAIN;
-    EXPECT_INT("none", whole_write_long(5, 5000), -1);
-    EXPECT_INT("errno", errno, EAGAIN);
-    EXPECT_INT("it waits on", buffer_length(c), 3);
-    fake.sends[fake.send_count] = 13;
-    EXPECT_INT("what fits", whole_write_long(5, 5000), 10);
-    EXPECT_INT("in order", fake.wire.used, 13);
-    EXPECT_INT("depth", self.depth, 0);
+    EXPECT_INT("taken", whole_send(5, "x", MSG_MORE), 1);
+    EXPECT_TEXT("apart", fake_log(), "send(5,abc) send(5,abc) SEND_MORE(5,x)");
+    EXPECT_TEXT("in order", fake.wire_buffer, "abcx");
 }
 
 /* The kernel takes a part: it has no room for the next bytes, so they are not buffered. */
@@ -258,70 +223,7 @@ Test(shim, after_a_part_nothing_is_buffered) {
     cr_expect(strstr(fake_log(), "WRITE(5,abc)"), "by the kernel");
 }
 
-static void a_handler_writes(void) {
-    EXPECT_INT("kept aside", whole_write(5, "hi"), 2);
-}
-
-/* A handler that interrupts the blocking send writes to the same connection: its bytes go behind the bytes in
- * the send and before the rest of its thread's. */
-Test(shim, a_handlers_bytes_come_between) {
-    whole_start_in(MODE_COALESCE);
-    whole_warm(5);
-    flush_blocked("abc");
-    fake.sends[fake.send_count] = -EAGAIN;
-    fake_real.meanwhile = a_handler_writes;
-    EXPECT_INT("all", whole_write_long(5, 5000), 5000);
-    cr_expect(strncmp(fake.wire_buffer, "abchixx", 7) == 0, "%.10s", fake.wire_buffer);
-    EXPECT_INT("wire", fake.wire.used, 5005);
-}
-
-/* Another thread is blocked while it sends earlier bytes. */
 static struct conn *drained;
-
-static void the_other_is_done(void) {
-    ASSERT(conn_lock(drained));
-    drained->draining = false;
-    buffer_free(drained);
-    conn_unlock(drained);
-}
-
-Test(shim, a_blocking_writer_waits_for_who_drains) {
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_warm(5);
-    flush_blocked("abc");
-    drained = c;
-    c->draining = true;
-    fake_real.meanwhile = the_other_is_done;
-    EXPECT_INT("all", whole_write_long(5, 5000), 5000);
-    const char *log = fake_log();
-    cr_expect(strncmp(log, "WAIT(0,) WRITE(5,xx", 19) == 0, "%s", log);
-}
-
-static int room_and_done(int fd, int timeout_ms) {
-    (void)fd, (void)timeout_ms;
-    drained->draining = false;
-    return 1;
-}
-
-Test(shim, a_non_blocking_writer_beside_who_drains) {
-    whole_start_in(MODE_COALESCE);
-    struct conn *c = whole_warm(5);
-    flush_blocked("abc");
-    c->draining = true;
-    fake.non_blocking = fake.full = true;
-    EXPECT_INT("no room", whole_write_long(5, 5000), -1);
-    EXPECT_INT("errno", errno, EAGAIN);
-    EXPECT_TEXT("asked for an edge", fake_log(), "room(5)");
-    EXPECT_INT("still theirs", buffer_length(c), 3);
-    struct kernel_ops ops = *kernel;
-    drained = c;
-    ops.writable = room_and_done;
-    const struct kernel_ops *before = kernel;
-    kernel = &ops;
-    EXPECT_INT("once that thread is back", whole_write_long(5, 5000), 5000);
-    kernel = before;
-    EXPECT_INT("in order", fake.wire.used, 5003);
-}
 
 /* The window finds that the number is another's while a thread sends from the buffer: the buffer stays until
  * the call has returned. */
@@ -346,27 +248,7 @@ Test(shim, a_buffer_stays_while_a_thread_sends_from_it) {
     EXPECT_INT("depth", self.depth, 0);
 }
 
-/* ---- what a write or a listener leaves behind -------------------------------------------------- */
-
-/* The next write begins the message, and bytes held before it stay held. */
-Test(shim, a_write_that_fails_is_none) {
-    for (int held = 0; held <= 1; held++) {
-        whole_start_in(MODE_CORK);
-        struct conn *c = whole_connected(5);
-        if (held)
-            whole_write(5, "abc");
-        const struct policy before = c->policy;
-        const struct conn_counts counts = c->counts;
-        fake_real.answers[fake_real.count] = -EAGAIN;
-        EXPECT_INT("no room", whole_write(5, "def"), -1);
-        EXPECT(c->policy.position == before.position && c->policy.message_bytes == before.message_bytes &&
-               c->policy.small_writes == before.small_writes && c->held == held);
-        EXPECT(c->counts.writes == counts.writes && c->counts.bytes == counts.bytes &&
-               c->counts.messages == counts.messages && c->counts.held_writes == counts.held_writes);
-        hold_end_turn(PUSH_WAIT);
-        shim_closing(5);
-    }
-}
+/* ---- listeners and ports ------------------------------------------------------------------- */
 
 Test(shim, a_listener_has_no_option_of_ours) {
     whole_start_in(MODE_NODELAY);
