@@ -3,10 +3,9 @@
 
 from pathlib import Path
 
-from runner import Affected, Victim, build, made, run_line_server
+from runner import Affected, Victim, build, line_server, made
 
 HERE = Path(__file__).parent
-EXCHANGES = 15
 
 
 def binary():
@@ -16,18 +15,12 @@ def binary():
     return made(HERE / "server.cpp", make) / "server"
 
 
-def measure(treatment, scratch):
-    own = ["nodelay"] if treatment.own else []
-    server = binary()
-    return run_line_server(treatment, scratch, lambda port: [server, port, *own], EXCHANGES)
-
-
 VICTIM = Victim(
     story="a line server on POCO's ServerSocket and SocketStream; each std::endl is a send",
     sick="server",
     needs=("g++",),
     packages=("libpoco-dev",),
-    measure=measure,
+    measure=line_server(binary),
     verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(

@@ -31,9 +31,9 @@ def right(number, so_far):
 
 
 def measure(treatment, scratch):
-    own = ["nodelay"] if treatment.own else []
     server = compile_c(HERE / "server.c", libraries=["modbus"])
-    return run_pipelined(treatment, scratch, lambda port: [server, port, *own], EXCHANGES, requests, right)
+    return run_pipelined(treatment, scratch, lambda port: [server, port, *treatment.words], EXCHANGES, requests,
+                         right)
 
 
 VICTIM = Victim(

@@ -3,10 +3,9 @@
 
 from pathlib import Path
 
-from runner import Affected, Victim, build, made, run_line_server
+from runner import Affected, Victim, build, line_server, made
 
 HERE = Path(__file__).parent
-EXCHANGES = 15
 
 
 def binary():
@@ -17,16 +16,11 @@ def binary():
     return made(HERE / "server.ml", make) / "server"
 
 
-def measure(treatment, scratch):
-    server = binary()
-    return run_line_server(treatment, scratch, lambda port: [server, port], EXCHANGES)
-
-
 VICTIM = Victim(
     story="a server by OCaml's Unix.establish_server flushes its channel (%!) after each line of an answer",
     sick="server",
     needs=("ocamlopt",),
-    measure=measure,
+    measure=line_server(binary),
     verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(

@@ -10,10 +10,9 @@ EXCHANGES = 20
 
 
 def measure(treatment, scratch):
-    own = ["nodelay"] if treatment.own else []
     with MqttBroker(EXCHANGES) as peer:
-        said = talk(peer, treatment, scratch,
-                    lambda port: ["/usr/bin/python3", HERE / "client.py", port, 2 * EXCHANGES, *own])
+        said = talk(peer, treatment, scratch, lambda port: [
+            "/usr/bin/python3", HERE / "client.py", port, 2 * EXCHANGES, *treatment.words])
     assert said.splitlines() == peer.texts(), said
     return measured(peer.times_ms, peer.counts[1:])
 

@@ -4,18 +4,7 @@
 import subprocess
 from pathlib import Path
 
-from runner import Affected, Victim, run_client
-
-HERE = Path(__file__).parent
-EXCHANGES = 25
-BODY = "order=" + "x" * 94
-
-
-def measure(treatment, scratch):
-    def command(port):
-        return ["/usr/bin/perl", HERE / "client.pl", port, EXCHANGES, BODY]
-
-    return run_client(treatment, scratch, command, BODY.encode(), EXCHANGES)
+from runner import Affected, Victim, posts
 
 
 def well():
@@ -30,7 +19,7 @@ VICTIM = Victim(
           "select; newer ones set TCP_NODELAY",
     sick="client",
     needs=("/usr/bin/perl",),
-    measure=measure,
+    measure=posts("/usr/bin/perl", Path(__file__).with_name("client.pl"), exchanges=25),
     verdict="it sends each message in two small writes and Nagle holds the second",
     well=well,
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},

@@ -10,10 +10,9 @@ EXCHANGES = 15
 
 
 def measure(treatment, scratch):
-    own = ["nodelay"] if treatment.own else []
     peer = SmtpPeer()
     result = run_mailer(treatment, scratch,
-                        lambda port: ["/usr/bin/perl", HERE / "client.pl", port, EXCHANGES, *own],
+                        lambda port: ["/usr/bin/perl", HERE / "client.pl", port, EXCHANGES, *treatment.words],
                         peer, EXCHANGES)
     assert peer.mails == [b"Subject: %d\r\n\r\nDear b,\r\nthis is mail %d." % (number, number)
                           for number in range(1, EXCHANGES + 1)], peer.mails

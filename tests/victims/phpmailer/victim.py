@@ -10,10 +10,10 @@ EXCHANGES = 15
 
 
 def measure(treatment, scratch):
-    own = ["nodelay"] if treatment.own else []
     peer = SmtpPeer()
     result = run_mailer(treatment, scratch,
-                        lambda port: ["php", HERE / "client.php", port, EXCHANGES, *own], peer, EXCHANGES)
+                        lambda port: ["php", HERE / "client.php", port, EXCHANGES, *treatment.words],
+                        peer, EXCHANGES)
     assert len(peer.mails) == EXCHANGES
     assert all(b"Subject: %d\r\n\r\nDear b,\r\nthis is mail %d." % (number, number) in mail
                for number, mail in enumerate(peer.mails, 1)), peer.mails

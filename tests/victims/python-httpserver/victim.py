@@ -11,13 +11,12 @@ BODY = b"a small file\n" * 20
 
 
 def measure(treatment, scratch):
-    own = ["nodelay"] if treatment.own else []
     files = scratch / "files"
     files.mkdir()
     (files / "small.txt").write_bytes(BODY)
 
     def command(port):
-        return ["/usr/bin/python3", HERE / "server.py", port, files, *own]
+        return ["/usr/bin/python3", HERE / "server.py", port, files, *treatment.words]
 
     with Daemon(command, treatment.env(), scratch, "python") as server, Driver(server.port) as driver:
         treatment.assert_in(server.pid)

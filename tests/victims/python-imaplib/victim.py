@@ -10,11 +10,9 @@ EXCHANGES = 15
 
 
 def measure(treatment, scratch):
-    own = ["nodelay"] if treatment.own else []
     peer = ImapPeer()
-    result = run_mailer(treatment, scratch,
-                        lambda port: ["/usr/bin/python3", HERE / "client.py", port, EXCHANGES, *own],
-                        peer, EXCHANGES)
+    result = run_mailer(treatment, scratch, lambda port: [
+        "/usr/bin/python3", HERE / "client.py", port, EXCHANGES, *treatment.words], peer, EXCHANGES)
     assert peer.literals == [b"Subject: %d\r\n\r\nDear b\r\n" % number for number in range(EXCHANGES)]
     return result
 

@@ -3,24 +3,14 @@
 
 from pathlib import Path
 
-from runner import Affected, Victim, run_line_server
-
-HERE = Path(__file__).parent
-EXCHANGES = 15
-
-
-def measure(treatment, scratch):
-    own = ["nodelay"] if treatment.own else []
-    return run_line_server(treatment, scratch,
-                           lambda port: ["/usr/bin/python3", HERE / "server.py", port, *own], EXCHANGES)
-
+from runner import Affected, Victim, line_server
 
 VICTIM = Victim(
     story="a line server on Python's socketserver sends each write at once: StreamRequestHandler has "
           "wbufsize 0",
     sick="server",
     needs=("/usr/bin/python3",),
-    measure=measure,
+    measure=line_server("/usr/bin/python3", Path(__file__).with_name("server.py")),
     verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(

@@ -3,23 +3,13 @@
 
 from pathlib import Path
 
-from runner import Affected, Victim, run_line_server
-
-HERE = Path(__file__).parent
-EXCHANGES = 15
-
-
-def measure(treatment, scratch):
-    own = ["nodelay"] if treatment.own else []
-    return run_line_server(treatment, scratch, lambda port: ["ruby", HERE / "server.rb", port, *own],
-                           EXCHANGES)
-
+from runner import Affected, Victim, line_server
 
 VICTIM = Victim(
     story="a line server on Ruby's TCPServer sends each print at once: new sockets have sync = true",
     sick="server",
     needs=("ruby",),
-    measure=measure,
+    measure=line_server("ruby", Path(__file__).with_name("server.rb")),
     verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(

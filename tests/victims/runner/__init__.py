@@ -7,8 +7,9 @@ the sick program with treatment.env(), and everything else bare; drives it over 
 that each answer is right and that the preload is where it should be (treatment.assert_in), and returns
 measured(times, segment counts).  The helpers for that:
 
-    a sick client   run_client() for HTTP; run_mailer() with an SmtpPeer, an ImapPeer or another TalkPeer
-    a sick server   run_http_server(), run_line_server(), run_pipelined(); or a Daemon and a Driver;
+    a sick client   posts() or run_client() for HTTP; run_mailer() with an SmtpPeer, an ImapPeer or another
+                   TalkPeer
+    a sick server   orders(), line_server(), run_http_server(), run_pipelined(); or a Daemon and a Driver;
                    under load measure_load()
     to build it     compiled(), made(), compile_java(), harness.compile_c()
 
@@ -19,17 +20,17 @@ A program that is well has a `well.py` with WELL (see wells.py). A column of the
 and the modes in treatments.py, the two simple preloads in preloads.py and ../preloads/.
 """
 
-from .client import run_client, run_mailer, talk
+from .client import POSTED, posts, run_client, run_mailer, talk
 from .compiled import build, compiled, made
 from .counting_relay import CountingRelay
 from .daemon import Daemon
 from .driver import Driver
 from .http_peer import HttpPeer
-from .http_server import run_http_server
+from .http_server import orders, run_http_server
 from .imap_peer import ImapPeer
 from .in_turns import Turns, compared, in_turns, on_one_core
 from .java import compile_java, joins_headers_and_body
-from .line_server import run_line_server
+from .line_server import line_server, run_line_server
 from .load import measure_load
 from .judge import CURED_MS, STALLING_MS, complaints, may_be_noise
 from .measurement import Measurement, WARM, measured
@@ -46,9 +47,10 @@ from .wells import Well, load_well, wells
 
 __all__ = [
     "Affected", "BARE", "CURED_MS", "CountingRelay", "Daemon", "Driver", "HttpPeer", "ImapPeer",
-    "Measurement", "MqttBroker", "Nginx", "OWN", "Observed", "SIMPLE", "STALLING_MS", "SmtpPeer",
+    "Measurement", "MqttBroker", "Nginx", "OWN", "Observed", "POSTED", "SIMPLE", "STALLING_MS", "SmtpPeer",
     "TREATMENTS", "TalkPeer", "Treatment", "Turns", "UNSEEN", "Victim", "WARM", "Well", "build", "compared",
-    "compile_java", "compiled", "complaints", "in_turns", "joins_headers_and_body", "load", "load_well",
-    "made", "may_be_noise", "measure_load", "measured", "on_one_core", "run_client", "run_http_server",
-    "run_line_server", "run_mailer", "run_pipelined", "simple", "talk", "victims", "wells", "wrong_of_well",
+    "compile_java", "compiled", "complaints", "in_turns", "joins_headers_and_body", "load", "line_server",
+    "load_well", "made", "may_be_noise", "measure_load", "measured", "on_one_core", "orders", "posts",
+    "run_client", "run_http_server", "run_line_server", "run_mailer", "run_pipelined", "simple", "talk",
+    "victims", "wells", "wrong_of_well",
 ]

@@ -5,6 +5,7 @@ import subprocess
 
 from .http_peer import HttpPeer
 from .measurement import measured
+from .program import measures
 
 
 def talk(peer, treatment, scratch, command, connections=1, **variables):
@@ -33,6 +34,14 @@ def run_client(treatment, scratch, command, body, exchanges, peer=HttpPeer, **va
     assert peer.requests == [body] * exchanges, "the server did not get what the client was to send"
     assert said == b"".join(map(peer.answer, range(1, exchanges + 1))), f"wrong answers: {said!r}"
     return measured(peer.times_ms, peer.counts[1:])
+
+
+POSTED = "order=" + "x" * 94
+
+
+def posts(*words, exchanges):
+    """The measure() of a victim that is such a client: WORDS PORT EXCHANGES BODY."""
+    return measures(words, lambda *of: run_client(*of, POSTED.encode(), exchanges), exchanges, POSTED)
 
 
 def run_mailer(treatment, scratch, command, peer, exchanges, **variables):

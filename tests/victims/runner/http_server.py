@@ -6,6 +6,7 @@ import re
 from .daemon import Daemon
 from .driver import Driver
 from .measurement import measured
+from .program import measures
 
 
 def whole(so_far):
@@ -31,3 +32,8 @@ def run_http_server(treatment, scratch, command, exchanges, path, body, pid=None
                 assert b" 200 " in head.splitlines()[0] and rest == body, answer
             treatment.assert_in(pid(server) if pid else server.pid)
     return measured(driver.times_ms, driver.counts)
+
+
+def orders(*words):
+    """The measure() of a victim that answers /order with an order."""
+    return measures(words, lambda *of: run_http_server(*of, 15, "/order", b"an order\n"))

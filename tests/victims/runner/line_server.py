@@ -4,6 +4,7 @@
 from .daemon import Daemon
 from .driver import Driver
 from .measurement import measured
+from .program import measures
 
 
 def run_line_server(treatment, scratch, command, exchanges, **variables):
@@ -16,3 +17,8 @@ def run_line_server(treatment, scratch, command, exchanges, **variables):
                 assert answer == b"200 %d\nyou said %s\n" % (len(said), said), answer
             treatment.assert_in(server.pid)
     return measured(driver.times_ms, driver.counts)
+
+
+def line_server(*words):
+    """The measure() of a victim that is such a server."""
+    return measures(words, lambda *of: run_line_server(*of, 15))

@@ -25,6 +25,11 @@ class Treatment:
     variables: dict = field(default_factory=dict, hash=False)
     own: bool = False
 
+    @property
+    def words(self):
+        """The word by which a program of these folders takes its own cure."""
+        return ["nodelay"] if self.own else []
+
     def adding(self, **variables):
         """The same, with more in the environment."""
         return replace(self, variables={**self.variables, **variables})

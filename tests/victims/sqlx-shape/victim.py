@@ -39,10 +39,9 @@ class Database(TalkPeer):
 
 
 def measure(treatment, scratch):
-    own = ["nodelay"] if treatment.own else []
     binary = compiled(HERE / "client.rs", "rustc", "--edition=2018", "-O")
     with Database() as peer:
-        said = talk(peer, treatment, scratch, lambda port: [binary, port, EXCHANGES, *own])
+        said = talk(peer, treatment, scratch, lambda port: [binary, port, EXCHANGES, *treatment.words])
     assert said.splitlines() == [b"row %d" % number for number in range(1, EXCHANGES + 1)], said
     assert peer.closed == EXCHANGES, peer.closed
     return measured(peer.times_ms, peer.counts[1:])

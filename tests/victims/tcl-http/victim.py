@@ -3,26 +3,14 @@
 
 from pathlib import Path
 
-from runner import Affected, Victim, run_client
-
-HERE = Path(__file__).parent
-EXCHANGES = 15
-BODY = "order=" + "x" * 94
-
-
-def measure(treatment, scratch):
-    def command(port):
-        return ["tclsh", HERE / "client.tcl", port, EXCHANGES, BODY]
-
-    return run_client(treatment, scratch, command, BODY.encode(), EXCHANGES)
-
+from runner import Affected, Victim, posts
 
 VICTIM = Victim(
     story="Tcl's http::geturl flushes head and -query by two flushes, with a turn of the event loop in "
           "between",
     sick="client",
     needs=("tclsh",),
-    measure=measure,
+    measure=posts("tclsh", Path(__file__).with_name("client.tcl"), exchanges=15),
     verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
     affected=Affected(

@@ -31,10 +31,9 @@ def right(number, so_far):
 
 
 def measure(treatment, scratch):
-    own = ["nodelay"] if treatment.own else []
     return run_pipelined(treatment, scratch,
-                         lambda port: ["/usr/bin/python3", HERE / "server.py", port, *own], EXCHANGES,
-                         requests, right)
+                         lambda port: ["/usr/bin/python3", HERE / "server.py", port, *treatment.words],
+                         EXCHANGES, requests, right)
 
 
 VICTIM = Victim(

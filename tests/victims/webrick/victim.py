@@ -3,25 +3,14 @@
 
 from pathlib import Path
 
-from runner import Affected, Victim, run_http_server
-
-HERE = Path(__file__).parent
-EXCHANGES = 15
-
-
-def measure(treatment, scratch):
-    own = ["nodelay"] if treatment.own else []
-    return run_http_server(treatment, scratch,
-                           lambda port: ["ruby", HERE / "server.rb", port, *own], EXCHANGES, "/order",
-                           b"an order\n")
-
+from runner import Affected, Victim, orders
 
 VICTIM = Victim(
     story="WEBrick, long Ruby's own web server, writes header and body of a response by two writes",
     sick="server",
     needs=("ruby",),
     packages=("ruby-webrick",),
-    measure=measure,
+    measure=orders("ruby", Path(__file__).with_name("server.rb")),
     verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(

@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: MIT
 """wget posting over keep-alive: it selects for writability before each of its two writes."""
 
-from runner import Affected, Victim, run_client
+from runner import POSTED, Affected, Victim, run_client
 
 EXCHANGES = 25
-BODY = "order=" + "x" * 94
 
 
 def measure(treatment, scratch):
     def command(port):
         return ["wget", "--no-config", "--no-proxy", "--quiet", "--tries=1", "--timeout=10",
-                "--output-document=-", f"--post-data={BODY}",
+                "--output-document=-", f"--post-data={POSTED}",
                 *[f"http://127.0.0.1:{port}/order"] * EXCHANGES]
 
-    return run_client(treatment, scratch, command, BODY.encode(), EXCHANGES)
+    return run_client(treatment, scratch, command, POSTED.encode(), EXCHANGES)
 
 
 VICTIM = Victim(
