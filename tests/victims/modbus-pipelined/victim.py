@@ -32,8 +32,8 @@ def right(number, so_far):
 
 def measure(treatment, scratch):
     server = compile_c(HERE / "server.c", libraries=["modbus"])
-    return run_pipelined(treatment, scratch, lambda port: [server, port, *treatment.words], EXCHANGES, requests,
-                         right)
+    return run_pipelined(treatment, scratch, lambda port: [server, port, *treatment.words], EXCHANGES,
+                         requests, right)
 
 
 VICTIM = Victim(
