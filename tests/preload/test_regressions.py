@@ -4,8 +4,9 @@
 Some tests are elsewhere: two small messages of one sendmmsg (test_modes: put_both_sendmmsg), a
 header in front of a sendfile over MPTCP in coalesce (test_detection: mptcp and body_sendfile), the
 threads of the parent of a forked child (test_waits: pthread_create, thrd_create), a program with a
-seccomp filter and the report, the library let go by dlclose (tests/company), the first hold within a
-handler, a handler that jumps from anywhere, a cancelled write (tests/torture).
+seccomp filter and the report, the library let go by dlclose, cancellation points, vectors and buffers that
+are not there (tests/company), the first hold within a handler, a handler that jumps from anywhere, a
+cancelled write, writes after a reset, and the ends of what was accepted with a full socket (tests/torture).
 """
 
 import errno
@@ -164,36 +165,6 @@ class ResettingPeer(ToldPeer):
         connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
-@pytest.mark.parametrize("mode", ALL)
-def test_after_an_error_no_write_succeeds(mode):
-    """In coalesce every second write was buffered and said so."""
-    with ResettingPeer() as peer:
-        done = run_client(program("was_reset"), mode, *peer.target, WARM_UP)
-    expected = ["-1 ECONNRESET"] + ["-1 EPIPE"] * 5
-    if mode == "coalesce":  # buffered before anything is known of the reset
-        expected = ["100 ", *expected[:-1]]
-    assert lines(done) == expected
-
-
-@pytest.mark.parametrize("where, mode", [("tcp", "bare"), ("tcp", "off"), ("tcp", "observe"),
-                                         *[(where, mode) for where in ("pipe", "udp", "unix")
-                                           for mode in ALL]])
-def test_a_vector_that_is_not_there_is_the_kernels_to_refuse(where, mode):
-    """We followed it, also where nothing was to be done (SIGSEGV)."""
-    with SilentPeer() as peer:
-        done = run_client(program("was_bad_pointer"), mode, *peer.target, where)
-    names = ["writev"] if where == "pipe" else ["writev", "sendmsg", "sendmmsg"]
-    assert lines(done) == [f"{name} -1 EFAULT" for name in names]
-
-
-@pytest.mark.parametrize("mode", ALL)
-def test_a_buffer_that_is_not_there_is_no_fate_of_what_stood_before_it(mode):
-    """EFAULT of the write that took the buffered bytes along dropped them."""
-    with AnsweringPeer() as peer:
-        run_client(program("was_bad_buffer"), mode, *peer.target, WARM_UP)
-    assert bytes(peer.connections[0].received) == pattern(WARM_UP * EXCHANGE + 10)
-
-
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_setuid_is_answered_by_our_thread_too(mode):
     """It blocked the signal by which libc asks every thread: setuid waited for ever."""
@@ -260,35 +231,6 @@ def test_the_first_hold_on_an_inherited_connection_has_a_window(mode):
                               close_fds=False, preexec_fn=lambda: os.dup2(sock.fileno(), 7))
 
     assert last_ms(run_once) < AT_ONCE_MS
-
-
-class FullPeer(Peer):
-    """Answers once, lets its side fill up, says more, and reads on a good while later."""
-
-    def __init__(self, patience):
-        super().__init__()
-        self.patience = patience
-
-    def serve(self, connection: Connection):
-        connection.take(EXCHANGE)
-        connection.socket.sendall(b"r" * 200)
-        for _ in range(2):
-            time.sleep(0.1)
-            connection.socket.sendall(b"r" * 200)
-        time.sleep(self.patience)
-        connection.drain()
-
-
-@pytest.mark.parametrize("mode", ["bare", *CURING_MODES])
-@pytest.mark.parametrize("how", ["fork", "exec", "spawn", "shutdown", "close", "exit"])
-def test_what_was_accepted_with_a_full_socket_arrives(how, mode):
-    """Buffered, it could not be sent at once: a child's bytes overtook it, and ends of all kinds lost it."""
-    with FullPeer(1.3 if how == "exit" else 0.15) as peer:
-        done = run([program("was_full_ends"), *peer.target, 0, 0, how],
-                   mode_env(mode, UNSTALL_WINDOW_US=100000), timeout=20)
-    total, loaded = done.stdout.split()
-    assert loaded == ("bare" if mode == "bare" else "loaded")
-    assert bytes(peer.connections[0].received) == pattern(int(total) + (30 if how == "fork" else 0))
 
 
 def stuck_peer(how, mode):
@@ -477,16 +419,6 @@ def test_the_second_of_two_blocked_writes(how, sent, early, mode):
                           UNSTALL_WINDOW_US=100000)
     facts = [done.facts[name] for name in ("sent", "error", "early")]
     assert facts == [sent, errno.EINTR if early else 0, early]
-
-
-@pytest.mark.parametrize("mode", ALL)
-def test_cancellation_points_are_those_of_the_bare_program(mode):
-    """unshare was one, by the join of the window's thread, and left a lock behind; so was a syscall() that
-    we forward, and a buffered write was none."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("was_cancel_points"), mode, *peer.target, WARM_UP, timeout=10)
-    assert lines(done) == ["syscall: ran on", "write: cancelled", "unshare: ran on"]
-    assert bytes(peer.connections[0].received) == pattern((3 * WARM_UP + 2) * EXCHANGE)
 
 
 @pytest.mark.parametrize("own", [0, 1])

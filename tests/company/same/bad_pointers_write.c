@@ -57,6 +57,7 @@ CASE(buffer_nowhere_between_good_ones) {
     SAY(write(fd, "before ", 7));
     SAY(write(fd, nowhere, 7));
     SAY(write(fd, "between ", 8));
+    SAY(write(fd, nowhere, 100000)); /* more than is ever buffered */
     SAY(write(fd, NULL, 7));
     SAY(write(fd, "behind ", 7));
 }

@@ -6,6 +6,7 @@
 #include "same.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -69,6 +70,7 @@ CALLS(recvmsg_, recvmsg(connected, &message, MSG_DONTWAIT))
 CALLS(setsockopt_, setsockopt(connected, IPPROTO_TCP, TCP_NODELAY, &(int){0}, sizeof(int)))
 CALLS(shutdown_, shutdown(connected, SHUT_RD))
 CALLS(poll_, poll(NULL, 0, 0))
+CALLS(unshare_, unshare(0))
 CALLS(by_write, syscall(SYS_write, connected, text, 7))
 CALLS(by_writev, syscall(SYS_writev, connected, &part, 1))
 CALLS(by_sendto, syscall(SYS_sendto, connected, text, 7, 0, NULL, 0))
@@ -97,6 +99,9 @@ CASE(libcs_names) {
     TELL(setsockopt_);
     TELL(shutdown_);
     TELL(poll_);
+    TELL(write_);
+    TELL(unshare_); /* it ends the thread that bounds what is held */
+    TELL(write_);
 }
 
 CASE(by_syscall) {

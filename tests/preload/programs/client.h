@@ -238,18 +238,18 @@ static UNUSED void tell_peer(client_t client)
     CHECK(raw_call(SYS_close, connect_unseen(client), 0, 0, 0, 0) == 0);
 }
 
-/* Waits, unseen, until an error has arrived at the connection; `there` false: until a call returned it. */
-static UNUSED void await_error(int fd, bool there)
+/* Waits, unseen, until an error has arrived at the connection. */
+static UNUSED void await_error(int fd)
 {
     static const struct timespec moment = {.tv_nsec = 200000};
     for (long begin = now_us(); now_us() - begin < 10000000;) {
         struct pollfd state = {.fd = fd};
         struct timespec none = {0};
         raw_call(SYS_ppoll, (long)&state, 1, (long)&none, 0, 0);
-        if (((state.revents & POLLERR) != 0) == there) return;
+        if (state.revents & POLLERR) return;
         raw_call(SYS_nanosleep, (long)&moment, 0, 0, 0, 0);
     }
-    die(there ? "no error arrives" : "the error is never told");
+    die("no error arrives");
 }
 
 /* Waits, unseen, until all bytes that could leave have left and were acknowledged.  There is no more room

@@ -41,7 +41,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     exchange_all(fd, 0, client.count);
     tell_peer(client);
-    await_error(fd, true);
+    await_error(fd);
     ADD_FACT("\"met\": %d", met_by(argv[5], fd));
     ssize_t sent = write(fd, message, 1);
     ADD_FACT("\"refused\": %d", sent < 0 ? errno : 0);

@@ -125,6 +125,8 @@ static void faults(void) {
     half[1].iov_base = bad;
     same("write of a bad buffer", write(ours.ours, bad, 100),
          raw(SYS_write, bare.ours, (long)bad, 100, 0, 0, 0));
+    same("write of a large one", write(ours.ours, bad, 100000),
+         raw(SYS_write, bare.ours, (long)bad, 100000, 0, 0, 0));
     same("send of a bad buffer", send(ours.ours, bad, 100, 0),
          raw(SYS_sendto, bare.ours, (long)bad, 100, 0, 0, 0));
     half[0].iov_base = (void *)(uintptr_t)here(0);

@@ -177,8 +177,8 @@ static void everything_is_closed(void) {
 }
 
 /* Bytes that found no room are sent once there is room, although the program calls nothing meanwhile. */
-static void rights_change_with_a_full_socket(void) {
-    for (int round = 0; round < 4; round++) {
+static void something_happens_with_a_full_socket(void) {
+    for (int round = 0; round < 6; round++) {
         struct pair p = pair_warm(SMALL_BUFFERS);
         fcntl(p.ours, F_SETFL, O_NONBLOCK);
         overfill(&p);
@@ -186,8 +186,10 @@ static void rights_change_with_a_full_socket(void) {
             close(p.ours);
         if (round < 2)
             CHECK(setgid(getgid()) == 0, "setgid: %s", strerror(errno));
-        else
+        else if (round < 4)
             CHECK(unshare(CLONE_FILES) == 0, "unshare: %s", strerror(errno));
+        else
+            CHECK(system("true") == 0, "system: %s", strerror(errno));
         raw_sleep(window_ms() + 50);
         if (round % 2)
             ends(&p, 3000);
@@ -393,7 +395,7 @@ CASE("every end of a process while holding", every_end_while_holding())
 CASE("the end of a process with a full socket", end_with_a_full_socket())
 CASE("close with a full socket", close_full(0))
 CASE("everything is closed after a close with a full socket", everything_is_closed())
-CASE("a change of rights with a full socket", rights_change_with_a_full_socket())
+CASE("a change of rights, or another program, with a full socket", something_happens_with_a_full_socket())
 CASE("threads end with a full socket", threads_end_with_a_full_socket())
 CASE("close with a full socket and no descriptor to spare", close_full(128))
 CASE("shutdown with a full socket", shutdown_with_a_full_socket())
