@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from harness import (DESTINATION, KEEP, LISTENER, MODE_NUMBERS, MODES, NO_ARM, STALL_MS, AnsweringPeer,
-                     judged, least, patiently, pattern, preload_env, program, run, run_client, run_judged,
+from harness import (CURING_MODES, DESTINATION, KEEP, LISTENER, MODE_NUMBERS, MODES, NO_ARM, STALL_MS,
+                     AnsweringPeer, judged, least, patiently, pattern, preload_env, program, run, run_client, run_judged,
                      run_strace, stats_directory, stats_flag, stats_in, stats_files_in, wait_for_stats_file,
                      write_control)
 from harness.patience import TRIES
@@ -130,6 +130,21 @@ def test_modes_change_under_traffic_and_no_byte_is_lost(directory):
     rows = [row for row in stats_file.rows if row["role"] == DESTINATION]
     assert [sum(row[name] for row in rows) for name in ("messages", "bytes", "exchanges")] == [
         18000, 18000 * 300, 18000]
+
+
+@pytest.mark.parametrize("first", MODES)
+def test_from_each_mode_to_each_other(directory, first):
+    """And back.  A connection that was unused at a switch was taken for one to leave alone, and stayed so."""
+    with AnsweringPeer() as peer, Driven(peer, directory, first) as driven:
+        used, made = driven.open(), []
+        driven.go(used, 4)
+        path = path_in(directory)
+        for mode in [mode for other in MODES if other != first for mode in (other, first)]:
+            made.append(driven.open())
+            write_control(path, mode=MODE_NUMBERS[mode])
+            for link in (used, made[-1]):
+                assert driven.stalls(link, mode not in CURING_MODES) is (mode not in CURING_MODES), mode
+    assert sum(len(connection.received) for connection in peer.connections) == 300 * driven.made
 
 
 @pytest.mark.parametrize("mode", MODES)
