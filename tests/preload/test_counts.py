@@ -22,6 +22,7 @@ def counts(script, mode, folder, **variables):
               for name, number in stats_file.rows[0].items() if isinstance(number, int)}
     totals["longest_ns"] = max(record["exchange_longest_ns"] for record in stats_file["records"])
     said = {name: number for name, number in report.items() if name in totals and name != "mode"}
+    said.update({f"pushes_{cause}": number for cause, number in report["pushes"].items()})
     assert {name: totals[name] for name in said} == said
     return {**totals, **done.facts}
 

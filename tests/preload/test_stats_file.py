@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from harness import (DESTINATION, LISTENER, MODE_NUMBERS, MODES, AnsweringPeer, SilentPeer, compile_c,
-                     mode_env, preload_env, program, program_shapes, read_reports, report_pattern,
+                     mode_env, preload_env, program, program_shapes,
                      request_all, run, run_client, run_strace, StatsFile, stats_directory, stats_in,
                      stats_files_in, skip, started_server, added, wait_for_stats_file)
 
@@ -58,20 +58,6 @@ def test_totals_are_what_the_program_did(directory, mode):
     assert stats_file["program"].endswith("/" + program("stats_exchanges").name)
     assert stats_file["mode"] == MODE_NUMBERS[mode] and stats_file["ended_monotonic_ns"] > 0
     assert stats_file.total("connections") == 3
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_the_report_at_exit_still_says_the_same(directory, tmp_path, mode):
-    with AnsweringPeer() as peer:
-        run_client(program("stats_exchanges"), mode, *peer.target, 1, 2, 15, UNSTALL_STATS=directory,
-                   UNSTALL_REPORT=report_pattern(tmp_path))
-    report, = read_reports(tmp_path)
-    stats_file = stats_in(directory)
-    for name in ("connections", "writes", "reads", "messages", "turns", "bursts", "held_writes",
-                 "buffered_writes", "late_pushes", "mispredictions", "segments", "bytes"):
-        assert stats_file.total(name) == report[name], name
-    for cause, n in report["pushes"].items():
-        assert stats_file.total(f"pushes_{cause}") == n, cause
 
 
 @pytest.mark.parametrize("mode", MODES)

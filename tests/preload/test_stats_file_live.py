@@ -8,9 +8,9 @@ import time
 import pytest
 
 from harness import (CURING_MODES, DESTINATION, KEEP, LISTENER, MODE_NUMBERS, MODES, NO_ARM, STALL_MS,
-                     AnsweringPeer, judged, least, patiently, pattern, preload_env, program, run, run_client, run_judged,
-                     run_strace, stats_directory, stats_flag, stats_in, stats_files_in, wait_for_stats_file,
-                     write_control)
+                     AnsweringPeer, judged, least, patiently, pattern, preload_env, program, run, run_client,
+                     run_judged, run_strace, stats_directory, stats_flag, stats_in, stats_files_in,
+                     wait_for_stats_file, write_control)
 from harness.patience import TRIES
 
 EXCHANGES = 8

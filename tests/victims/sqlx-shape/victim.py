@@ -4,7 +4,7 @@
 import struct
 from pathlib import Path
 
-from runner import Affected, TalkPeer, Victim, compiled, measured, talk
+from runner import TalkPeer, Victim, compiled, measured, talk
 
 HERE = Path(__file__).parent
 EXCHANGES = 20
