@@ -26,8 +26,7 @@ int main(int argc, char **argv)
     fflush(stdout);
     for (int i = 0; request_comes(fd); i++) {
         next_message(i);
-        CHECK(write(fd, message, HEADER) == HEADER);
-        CHECK(write(fd, message + HEADER, BODY) == BODY);
+        write_message(fd);
     }
     return 0;
 }

@@ -114,9 +114,7 @@ int main(int argc, char **argv)
     }
     for (int i = 1; i <= count; i++) {
         int fd = connect_near(address, i);
-        CHECK(write(fd, message, HEADER) == HEADER);
-        CHECK(write(fd, message + HEADER, BODY) == BODY);
-        read_reply(fd);
+        two_writes(fd);
         end(fd, i % 4);
         take_stock_after(i, count);
     }

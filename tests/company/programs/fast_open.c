@@ -6,13 +6,6 @@
  */
 #include "client.h"
 
-static void exchange(int fd)
-{
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
 static int open_fast(client_t client, const char *how)
 {
     struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(client.port)};

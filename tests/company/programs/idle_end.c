@@ -6,9 +6,7 @@
 
 static void exchange(int fd)
 {
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
+    two_writes(fd);
 }
 
 static void *waits(void *unused)
