@@ -23,8 +23,6 @@ WINDOW_US = 100000  # long enough that what is held is held while the case runs
 DOCUMENTED = {
     # an inline system call; the value read back is the one that we saw set
     "set_unseen": ("nodelay", "cork", "coalesce", "auto"),
-    # the buffer takes the bytes, and the next read returns the error of the late send
-    "the_peer_resets": ("coalesce",),
 }
 
 

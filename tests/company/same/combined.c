@@ -10,7 +10,6 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 
@@ -91,16 +90,6 @@ CASE(dups_in_turn) {
     close(other);
 }
 
-CASE(another_descriptor_put_over_it) {
-    int copy = dup(fd), null = open("/dev/null", O_WRONLY);
-    SAY(write(fd, "held", 4));
-    SAY(write(fd, "held too", 8));
-    NEED(dup2(null, fd) == fd);
-    SAY(write(fd, "nowhere", 7));
-    SAY(write(copy, "copy", 4));
-    NEED(close_range((unsigned)copy, (unsigned)copy, 0) == 0);
-}
-
 /* ---- the connection's end -------------------------------------------------- */
 
 CASE(half_closed_then_answered) {
@@ -145,33 +134,7 @@ CASE(lingering_close) {
     SAY(close(fd));
 }
 
-CASE(the_peer_resets) {
-    struct linger at_once = {1, 0};
-    char answer[10];
-    signal(SIGPIPE, SIG_IGN);
-    SAY(write(fd, "one", 3));
-    poll(NULL, 0, 5);
-    raw6(SYS_setsockopt, peer, SOL_SOCKET, SO_LINGER, (long)&at_once, sizeof at_once, 0);
-    raw1(SYS_close, peer);
-    struct pollfd end = {fd, POLLIN, 0};
-    NEED(raw3(SYS_poll, &end, 1, 3000) == 1);
-    say("%x", (unsigned)end.revents);
-    SAY(write(fd, "two", 3));
-    SAY(write(fd, "three", 5));
-    SAY(read(fd, answer, sizeof answer));
-}
-
 /* ---- other ways of sending --------------------------------------------------- */
-
-CASE(urgent_bytes_among_small_ones) {
-    int one = 1;
-    raw6(SYS_setsockopt, peer, SOL_SOCKET, SO_OOBINLINE, (long)&one, sizeof one, 0);
-    SAY(write(fd, "before", 6));
-    SAY(write(fd, "still", 5));
-    SAY(send(fd, "!", 1, MSG_OOB));
-    SAY(write(fd, "behind", 6));
-    SAY(write(fd, "it", 2));
-}
 
 CASE(the_place_of_an_urgent_byte) {
     SAY(write(fd, "before", 6));
@@ -378,22 +341,6 @@ CASE(another_root_and_other_namespaces) {
     wait_unseen(child);
 }
 
-CASE(no_descriptor_and_little_memory_left) {
-    pid_t child = fork();
-    if (child == 0) {
-        struct rlimit few = {(rlim_t)fd + 1, (rlim_t)fd + 1}, little = {1 << 20, 1 << 20};
-        SAY(setrlimit(RLIMIT_NOFILE, &few));
-        SAY(setrlimit(RLIMIT_AS, &little));
-        for (int i = 0; i < 4; i++) {
-            SAY(write(fd, "one", 3));
-            SAY(write(fd, "two", 3));
-            SAY(poll(NULL, 0, 1));
-        }
-        _exit(0);
-    }
-    wait_unseen(child);
-}
-
 /* More parts than one call of the library takes.  A program that waits for an edge takes a short count for a
  * full socket: epoll(7). */
 CASE(a_long_vector_without_waiting) {
@@ -408,17 +355,3 @@ CASE(a_long_vector_without_waiting) {
     SAY(writev(fd, parts, 64));
 }
 
-CASE(options_on_and_off) {
-    static const int options[] = {TCP_NODELAY, TCP_CORK, TCP_NODELAY, TCP_QUICKACK};
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
-        for (int on = 1; on >= 0; on--) {
-            int value = -1;
-            socklen_t length = sizeof value;
-            SAY(write(fd, "one", 3));
-            SAY(setsockopt(fd, IPPROTO_TCP, options[i], &on, sizeof on));
-            SAY(write(fd, "two", 3));
-            SAY(getsockopt(fd, IPPROTO_TCP, options[i], &value, &length));
-            if (options[i] != TCP_QUICKACK)
-                say("%d", value);
-        }
-}

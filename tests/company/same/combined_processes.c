@@ -8,24 +8,9 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <wordexp.h>
 extern char **environ;
-
-CASE(parent_and_child_write_in_turn) {
-    for (int i = 0; i < 4; i++) {
-        SAY(write(fd, "parent", 6));
-        pid_t child = fork();
-        if (child == 0) {
-            NEED(write(fd, "the child", 9) == 9);
-            NEED(write(fd, "again", 5) == 5);
-            _exit(i);
-        }
-        wait_for(child);
-        SAY(write(fd, "after it", 8));
-    }
-}
 
 CASE(a_grandchild_goes_on) {
     SAY(write(fd, "first", 5));
@@ -46,20 +31,6 @@ CASE(a_grandchild_goes_on) {
     char end;
     raw3(SYS_read, ends[0], &end, 1); /* until the grandchild has ended */
     SAY(write(fd, "last", 4));
-}
-
-CASE(a_vforked_child_executes) {
-    SAY(write(fd, "before", 6));
-    char words[40];
-    snprintf(words, sizeof words, "echo shell >&%d", fd);
-    pid_t child = vfork();
-    if (child == 0) {
-        execl("/bin/sh", "sh", "-c", words, NULL);
-        _exit(9);
-    }
-    wait_for(child);
-    SAY(write(fd, "behind", 6));
-    SAY(write(fd, "more", 4));
 }
 
 CASE(a_spawned_program_has_it_as_output) {
@@ -96,19 +67,6 @@ CASE(expanded_words_run_a_shell) {
     }
 }
 
-CASE(executed_in_a_child_with_bytes_held) {
-    char words[60];
-    snprintf(words, sizeof words, "printf shell >&%d; printf twice >&%d", fd, fd);
-    pid_t child = fork();
-    if (child == 0) {
-        NEED(write(fd, "held", 4) == 4);
-        NEED(write(fd, "twice", 5) == 5);
-        execl("/bin/sh", "sh", "-c", words, NULL);
-    }
-    wait_for(child);
-    SAY(write(fd, "parent", 6));
-}
-
 CASE(an_execution_that_fails) {
     SAY(write(fd, "one", 3));
     SAY(execl("/nonexistent/program", "program", NULL));
@@ -133,45 +91,7 @@ CASE(a_child_stopped_and_continued) {
     wait_unseen(child);
 }
 
-CASE(a_child_ends_in_each_way) {
-    static void (*const ways[])(int) = {exit, _exit, quick_exit, _Exit};
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        pid_t child = fork();
-        if (child == 0) {
-            NEED(write(fd, "ends", 4) == 4);
-            NEED(write(fd, "now", 3) == 3);
-            ways[i]((int)i);
-        }
-        wait_unseen(child);
-    }
-    pid_t child = fork();
-    if (child == 0) {
-        struct rlimit none = {0, 0};
-        setrlimit(RLIMIT_CORE, &none);
-        NEED(write(fd, "aborts", 6) == 6);
-        NEED(write(fd, "now", 3) == 3);
-        abort();
-    }
-    wait_unseen(child);
-}
-
 static int at_the_end;
-
-static void writes_at_the_end(void) {
-    write(at_the_end, "atexit", 6);
-    write(at_the_end, "writes", 6);
-}
-
-CASE(exit_functions_write) {
-    at_the_end = fd;
-    pid_t child = fork();
-    if (child == 0) {
-        atexit(writes_at_the_end);
-        NEED(write(fd, "child", 5) == 5);
-        exit(0);
-    }
-    wait_unseen(child);
-}
 
 static void before_fork(void) {
     write(at_the_end, "before", 6);

@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -47,30 +46,6 @@ CASE(a_thread_forks_while_another_writes) {
     for (int i = 0; i < 200; i++)
         NEED(write(fd, "0123456789abcdef", (size_t)(1 + i % 16)) == 1 + i % 16);
     NEED(pthread_join(thread, NULL) == 0);
-}
-
-static int has_written;
-
-static void *waits_in_read(void *argument) {
-    int fd = *(int *)argument;
-    char answer[10];
-    NEED(write(fd, "then", 4) == 4);
-    NEED(write(fd, "read", 4) == 4);
-    __atomic_store_n(&has_written, 1, __ATOMIC_RELEASE);
-    NEED(read(fd, answer, sizeof answer) >= 0);
-    return NULL;
-}
-
-CASE(a_reader_is_cancelled) {
-    pthread_t thread;
-    void *result = NULL;
-    NEED(pthread_create(&thread, NULL, waits_in_read, &fd) == 0);
-    while (!__atomic_load_n(&has_written, __ATOMIC_ACQUIRE))
-        raw0(SYS_sched_yield);
-    NEED(pthread_cancel(thread) == 0 && pthread_join(thread, &result) == 0);
-    say("cancelled: %d", result == PTHREAD_CANCELED);
-    SAY(write(fd, "goes", 4));
-    SAY(write(fd, "on", 2));
 }
 
 static int main_leaves;
@@ -150,26 +125,6 @@ CASE(alarms_while_small_writes_go_on) {
     for (int i = 0; i < 2000; i++)
         NEED(write(fd, "0123456789", (size_t)(1 + i % 10)) == 1 + i % 10);
     no_alarm();
-}
-
-static sigjmp_buf before_read;
-
-static void jumps(int number) {
-    siglongjmp(before_read, number);
-}
-
-CASE(a_handler_jumps_out_of_a_wait) {
-    char answer[10];
-    signal(SIGALRM, jumps);
-    for (volatile int i = 0; i < 3; i++) {
-        SAY(write(fd, "one", 3));
-        SAY(write(fd, "two", 3));
-        if (sigsetjmp(before_read, 1) == 0) {
-            setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 3000}}, NULL);
-            SAY(read(fd, answer, sizeof answer));
-        }
-        SAY(write(fd, "three", 5));
-    }
 }
 
 CASE(waits_for_other_descriptors) {

@@ -5,7 +5,6 @@
 #include "same.h"
 
 #include <signal.h>
-#include <sys/uio.h>
 
 CASE(nothing_at_all) {
 }
@@ -16,21 +15,6 @@ CASE(writes_and_an_answer) {
     SAY(write(fd, "body ", 5));
     raw3(SYS_write, peer, "an answer", 9);
     SAY(read(fd, answer, sizeof(answer)));
-}
-
-CASE(every_form_of_a_write) {
-    char text[] = "a few bytes";
-    struct iovec parts[2] = {{text, 5}, {text + 5, 6}};
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
-    struct mmsghdr two[2] = {{.msg_hdr = message}, {.msg_hdr = message}};
-    SAY(write(fd, text, 11));
-    SAY(writev(fd, parts, 2));
-    SAY(send(fd, text, 11, MSG_NOSIGNAL));
-    SAY(sendto(fd, text, 11, 0, NULL, 0));
-    SAY(sendmsg(fd, &message, 0));
-    SAY(sendmmsg(fd, two, 2, 0));
-    SAY(pwritev2(fd, parts, 2, -1, 0));
-    SAY(dprintf(fd, "%s", text));
 }
 
 CASE(options_read_back) {

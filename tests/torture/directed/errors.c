@@ -93,29 +93,25 @@ static void reset(struct pair *p) {
     is_told(p);
 }
 
-static void writes_after_reset(void) {
-    struct answer mine[CALLS], bare[CALLS];
-    struct pair ours = pair_warm(0), same = pair_warm(0);
-    watch_pipes();
-    reset(&ours);
-    reset(&same);
-    write_calls(&ours, false, mine);
-    write_calls(&same, true, bare);
-    compare("after a reset", mine, bare);
+static void close_theirs(struct pair *p) {
+    raw(SYS_close, p->theirs, 0, 0, 0, 0, 0);
+    is_told(p);
 }
 
-/* The reset comes while bytes are held. */
-static void writes_after_reset_while_holding(void) {
+/* `held`: the end comes while bytes are held. */
+static void writes_after(const char *what, void (*end)(struct pair *), bool held) {
     struct answer mine[CALLS], bare[CALLS];
     struct pair ours = pair_warm(0), same = pair_warm(0);
     watch_pipes();
-    put_all(&ours, 50);
-    raw(SYS_write, same.ours, (long)content(same.put), 50, 0, 0, 0);
-    reset(&ours);
-    reset(&same);
+    if (held) {
+        put_all(&ours, 50);
+        raw(SYS_write, same.ours, (long)content(same.put), 50, 0, 0, 0);
+    }
+    end(&ours);
+    end(&same);
     write_calls(&ours, false, mine);
     write_calls(&same, true, bare);
-    compare("after a reset while holding", mine, bare);
+    compare(what, mine, bare);
 }
 
 /* ---- the same by calls that are neither held nor buffered --------------- */
@@ -218,24 +214,6 @@ static void a_reset_amid_a_long_write(void) {
           strerror(next[0].error), next[0].pipes);
     CHECK(next[1].error == EPIPE && next[1].pipes == 1, "the one after it: %s, %d SIGPIPE",
           strerror(next[1].error), next[1].pipes);
-}
-
-static void writes_after_the_end(void) {
-    struct answer mine[CALLS], bare[CALLS];
-    struct pair ours = pair_warm(0), same = pair_warm(0);
-    watch_pipes();
-    raw(SYS_close, ours.theirs, 0, 0, 0, 0, 0);
-    raw(SYS_close, same.theirs, 0, 0, 0, 0, 0);
-    is_told(&ours);
-    is_told(&same);
-    write_calls(&ours, false, mine);
-    write_calls(&same, true, bare);
-    compare("after the peer's close", mine, bare);
-}
-
-static void sends_without_signals(void) {
-    with_flags = MSG_NOSIGNAL;
-    writes_after_the_end();
 }
 
 static void writes_after_shutdown(void) {
@@ -376,12 +354,14 @@ static void refused(void) {
     close(fd);
 }
 
-CASE("writes after a reset", writes_after_reset())
-CASE("writes after a reset that came while holding", writes_after_reset_while_holding())
+CASE("writes after a reset", writes_after("after a reset", reset, false))
+CASE("writes after a reset that came while holding",
+     writes_after("after a reset while holding", reset, true))
 CASE("other calls after a reset while holding", other_calls_after_reset_while_holding())
 CASE("a reset amid a long write", a_reset_amid_a_long_write())
-CASE("writes after the peer's close", writes_after_the_end())
-CASE("MSG_NOSIGNAL after the peer's close", sends_without_signals())
+CASE("writes after the peer's close", writes_after("after the peer's close", close_theirs, false))
+CASE("MSG_NOSIGNAL after the peer's close", with_flags = MSG_NOSIGNAL;
+     writes_after("after the peer's close", close_theirs, false))
 CASE("writes after shutdown", writes_after_shutdown())
 CASE("an error met by a push is not consumed", error_is_not_consumed())
 CASE("a push raises no signal", no_signal_by_a_push())

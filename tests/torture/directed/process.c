@@ -350,57 +350,6 @@ static void vfork_child_closes(void) {
 
 /* ---- other processes get the descriptor ------------------------------ */
 
-static void send_descriptor(int socket_fd, int fd) {
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr header;
-    } control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
-    char byte = 'd';
-    struct iovec part = {&byte, 1};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof(control.bytes)};
-    memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-    CHECK(sendmsg(socket_fd, &message, 0) == 1, "SCM_RIGHTS: %s", strerror(errno));
-}
-
-/* Raw: the receiver is another program. */
-static int raw_receive_descriptor(int socket_fd) {
-    char byte, control[CMSG_SPACE(sizeof(int))];
-    struct iovec part = {&byte, 1};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control,
-                             .msg_controllen = sizeof(control)};
-    int fd = -1;
-    if (raw(SYS_recvmsg, socket_fd, (long)&message, 0, 0, 0, 0) == 1 && CMSG_FIRSTHDR(&message))
-        memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
-    return fd;
-}
-
-static void passed_while_holding(void) {
-    int ends_of[2];
-    struct pair p = pair_warm(0);
-    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends_of) == 0, "socketpair");
-    for (int round = 0; round < 3; round++) {
-        pid_t pid = fork();
-        if (pid == 0) {
-            raw(SYS_close, p.ours, 0, 0, 0, 0, 0);
-            int fd = raw_receive_descriptor(ends_of[1]);
-            uint64_t at = p.put + FIRST;
-            raw(SYS_exit_group, raw(SYS_write, fd, (long)content(at), SECOND, 0, 0, 0) != SECOND, 0,
-                0, 0, 0, 0);
-        }
-        put_all(&p, FIRST);
-        send_descriptor(ends_of[0], p.ours);
-        wait_for(pid);
-        p.put += SECOND;
-        put_all(&p, THIRD);
-        exchange(&p);
-    }
-}
-
 /* Another process takes the descriptor by pidfd_getfd, once told so through a pipe. */
 static void taken_by_pidfd(void) {
     struct pair p = pair_warm(0);
@@ -446,5 +395,4 @@ CASE("programs write after a hold", programs_write_after_a_hold())
 CASE("exec after a hold", exec_inherits(0))
 CASE("exec with a full socket", exec_with_a_full_socket())
 CASE("a vfork child closes", vfork_child_closes())
-CASE("passed to another process while holding", passed_while_holding())
 CASE("taken by another process", taken_by_pidfd())
