@@ -456,10 +456,15 @@ def test_no_report_unless_asked():
 # ---- the log ---------------------------------------------------------------
 
 def test_log_takes_the_warnings(tmp_path):
+    """Behind one another, in a file of the user's alone."""
     log = tmp_path / "log"
-    done = run(["/bin/echo", "out"], preload_env(UNSTALL_MODE="fast", UNSTALL_LOG=log))
-    assert (done.stdout, done.stderr) == ("out\n", "")
-    assert "UNSTALL_MODE" in log.read_text(encoding="utf-8")
+    for name in ("UNSTALL_MODE", "UNSTALL_NODELAY"):
+        done = run(["/bin/echo", "out"], preload_env(UNSTALL_LOG=log, **{name: "fast"}),
+                   preexec_fn=lambda: os.umask(0))
+        assert (done.stdout, done.stderr) == ("out\n", "")
+    first, second = log.read_text(encoding="utf-8").splitlines()
+    assert "UNSTALL_MODE" in first and "UNSTALL_NODELAY" in second
+    assert log.stat().st_mode & 0o777 == 0o600
 
 
 def test_log_that_cannot_be_opened_is_no_trouble():

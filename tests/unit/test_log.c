@@ -3,16 +3,14 @@
  * Where a line of the library goes, and that the program sees no signal of it.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "log.h"
 #include "unit.h"
 
-static char path[64], text[8192];
+static char text[8192];
 static int stderr_before, stderr_now;
 static volatile sig_atomic_t signals;
 
@@ -22,8 +20,6 @@ static void counts(int number) {
 }
 
 static void set_up(void) {
-    snprintf(path, sizeof(path), "/tmp/unit-log-%d", getpid());
-    unlink(path);
     stderr_before = dup(STDERR_FILENO);
     stderr_now = memfd_create("stderr", 0);
     ASSERT(dup2(stderr_now, STDERR_FILENO) == STDERR_FILENO);
@@ -33,7 +29,6 @@ static void set_up(void) {
 
 static void tear_down(void) {
     dup2(stderr_before, STDERR_FILENO);
-    unlink(path);
 }
 
 TestSuite(log, .init = set_up, .fini = tear_down, .timeout = 20);
@@ -43,11 +38,6 @@ static const char *said(void) {
     text[n > 0 ? n : 0] = '\0';
     ASSERT(ftruncate(stderr_now, 0) == 0);
     lseek(stderr_now, 0, SEEK_SET);
-    return text;
-}
-
-static const char *written(void) {
-    unit_read(path, text, sizeof(text));
     return text;
 }
 
@@ -83,18 +73,6 @@ Test(log, a_line_as_long_as_there_is_room) {
         EXPECT_INT("length", strlen(all), wanted + 1);
         cr_expect(all[wanted] == '\n' && all[wanted - 1] == 'x', "%zu", length);
     }
-}
-
-Test(log, a_file) {
-    struct stat st;
-    umask(0);
-    log_use(path);
-    line("one");
-    line("two");
-    EXPECT_TEXT("appended", written(), "unstall: one\nunstall: two\n");
-    EXPECT_TEXT("nothing there", said(), "");
-    ASSERT(stat(path, &st) == 0);
-    EXPECT_INT("its user's alone", st.st_mode & 0777, 0600);
 }
 
 Test(log, a_file_that_cannot_be) {
