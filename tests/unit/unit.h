@@ -31,15 +31,6 @@ static inline const char *unit_plain(const char *text) {
     return copy;
 }
 
-/* The text of a file, as far as it fits.  False, and "": it is not there. */
-static inline bool unit_read(const char *path, char *text, size_t size) {
-    FILE *file = fopen(path, "r");
-    text[file ? fread(text, 1, size - 1, file) : 0] = '\0';
-    if (file)
-        fclose(file);
-    return file != NULL;
-}
-
 #define EXPECT(condition) cr_expect(condition, "not so: %s", unit_plain(#condition))
 #define ASSERT(condition) cr_assert(condition, "not so: %s", unit_plain(#condition))
 

@@ -39,13 +39,7 @@ int main(int argc, char **argv)
     client_t client = client_arguments(argc, argv);
     int fd = open_fast(client, argv[5]);
     ADD_FACT("\"fast\": %s", syn_data_was_taken(fd) ? "true" : "false");
-    facts.exchanges = 0;
-    for (int i = 1; i < client.count; i++) {
-        next_message(i);
-        long begin = now_us();
-        exchange(fd);
-        facts.us[facts.exchanges++] = now_us() - begin;
-    }
+    run_exchanges_from(1, fd, client.count - 1, two_writes);
     close(fd);
     return report();
 }
