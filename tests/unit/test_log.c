@@ -104,12 +104,6 @@ Test(log, names_with_the_number_of_the_process) {
 
 /* ---- signals ------------------------------------------------------------ */
 
-static sigset_t pending(void) {
-    sigset_t set;
-    sigpending(&set);
-    return set;
-}
-
 static void stderr_is_a_pipe_to_nobody(void) {
     int ends[2];
     ASSERT(pipe(ends) == 0);
@@ -127,7 +121,7 @@ Test(log, a_signal_that_was_there) {
     raise(SIGPIPE);
     stderr_is_a_pipe_to_nobody();
     EXPECT_INT("refused", to("stderr", "x"), -EPIPE);
-    set = pending();
+    sigpending(&set);
     EXPECT(sigismember(&set, SIGPIPE));
     pthread_sigmask(SIG_BLOCK, NULL, &set);
     EXPECT(sigismember(&set, SIGPIPE));
