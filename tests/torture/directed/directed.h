@@ -37,7 +37,8 @@ extern const struct test_case *const __start_cases[], *const __stop_cases[];
         __VA_ARGS__; \
     } \
     static const struct test_case case_##number = {sentence, run_##number}; \
-    static const struct test_case *const ref_##number __attribute__((used, section("cases"))) = &case_##number;
+    static const struct test_case *const ref_##number __attribute__((used, section("cases"))) = \
+        &case_##number;
 
 /* ---- judging --------------------------------------------------------- */
 
