@@ -2,13 +2,9 @@
 #include "config.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "clock.h"
-#include "log.h"
-#include "policy.h"
 
 /* ---- the arms of an experiment ------------------------------------------ */
 

@@ -13,9 +13,6 @@
 #ifndef UNSTALL_CONFIG_H
 #define UNSTALL_CONFIG_H
 
-#include <sys/socket.h>
-
-#include "base.h"
 #include "policy.h"
 #include "stalls.h"
 #include "stats_format.h"

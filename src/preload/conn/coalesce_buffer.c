@@ -17,9 +17,6 @@
 
 #include "clock.h"
 #include "config.h"
-#include "kernel.h"
-#include "lock.h"
-#include "raw.h"
 
 enum { BUFFERS_PER_MAP = 8, MOST_PARTS = 64 /* on the caller's stack, which may be small */ };
 

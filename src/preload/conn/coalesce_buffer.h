@@ -13,7 +13,6 @@
 
 #include <limits.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "conn.h"
 

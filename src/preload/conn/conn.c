@@ -5,9 +5,6 @@
 
 #include "coalesce_buffer.h"
 #include "fds.h"
-#include "kernel.h"
-#include "raw.h"
-#include "upcalls.h"
 
 uint8_t forks_made;
 /* Every write reads it, so it shares its cache line with nothing that changes often. */

@@ -23,7 +23,6 @@
 #ifndef UNSTALL_CONN_H
 #define UNSTALL_CONN_H
 
-#include "base.h"
 #include "lock.h"
 #include "policy.h"
 #include "stats_format.h"

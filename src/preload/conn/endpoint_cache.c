@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "endpoint_cache.h"
 
-#include <netinet/in.h>
 #include <string.h>
 
 enum { ENTRIES = 256 };

@@ -12,8 +12,6 @@
 #ifndef UNSTALL_ENDPOINT_CACHE_H
 #define UNSTALL_ENDPOINT_CACHE_H
 
-#include <sys/socket.h>
-
 #include "conn.h"
 
 /* The number of an endpoint's entry: 1 to 255; 0: none. */

@@ -11,9 +11,7 @@
 #include "fds.h"
 
 #include "config.h"
-#include "raw.h"
 #include "reentry.h"
-#include "lock.h"
 
 /* ---- the table ---------------------------------------------------------- */
 

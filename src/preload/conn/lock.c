@@ -9,7 +9,6 @@
 #include <linux/futex.h>
 
 #include "clock.h"
-#include "raw.h"
 
 /* ---- a thread's state --------------------------------------------------- */
 

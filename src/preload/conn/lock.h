@@ -28,9 +28,7 @@
 #ifndef UNSTALL_LOCK_H
 #define UNSTALL_LOCK_H
 
-#include "base.h"
 #include "kernel.h"
-#include "machine.h"
 #include "raw.h"
 #include "upcalls.h"
 

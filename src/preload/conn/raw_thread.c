@@ -3,17 +3,12 @@
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #if defined(__i386__)
 #include <asm/ldt.h>
 #endif
 
-#include "raw.h"
 #include "real.h"
 #include "lock.h"
 

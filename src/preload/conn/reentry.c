@@ -20,7 +20,6 @@
 #include "coalesce_buffer.h"
 #include "config.h"
 #include "fds.h"
-#include "raw.h"
 
 struct piece *reentry_piece(uint32_t generation, size_t bytes) {
     uint32_t room = bytes < PIECE_MOST ? (uint32_t)bytes : PIECE_MOST;

@@ -17,8 +17,6 @@
 
 #include <errno.h>
 
-#include "base.h"
-#include "turn.h"
 #include "process.h"
 #include "raw_thread.h"
 #include "readable.h"

@@ -3,12 +3,8 @@
  * The life of descriptors and sockets, and their options.  They forward only: the road is fd_events.c.
  */
 #include <linux/close_range.h>
-#include <sched.h>
-#include <sys/syscall.h>
 
 #include "exports.h"
-#include "raw.h"
-#include "process.h"
 
 /* ---- descriptors ---------------------------------------------------------- */
 

@@ -8,7 +8,6 @@
  * check_match in glibc's elf/dl-lookup.c).
  */
 #include "exports.h"
-#include "raw.h"
 
 #ifdef __i386__ /* exports_untracked.c and exports_process.c define them */
 extern __typeof__(fdopen) _IO_fdopen;

@@ -8,7 +8,6 @@
 
 #include "exports.h"
 #include "reentry.h"
-#include "process.h"
 
 #ifndef PR_SET_SYSCALL_USER_DISPATCH
 #define PR_SET_SYSCALL_USER_DISPATCH 59 /* Linux 5.11 */

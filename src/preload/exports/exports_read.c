@@ -7,7 +7,6 @@
  * read and recv are called so often that they forward it by a jump; their rest is a function of its own,
  * because only that one needs a frame.
  */
-#include <sys/syscall.h>
 
 #include "exports.h"
 

@@ -5,10 +5,6 @@
 #include <linux/futex.h>
 #include <linux/net.h>
 #include <linux/seccomp.h>
-#include <sched.h>
-#include <sys/file.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 
 #include "exports.h"
 

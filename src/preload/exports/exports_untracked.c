@@ -7,8 +7,6 @@
  * once: a bad one is SIGSEGV without us, too.  So nothing is asked before we follow them.
  */
 #include "exports.h"
-#include "log.h"
-#include "raw.h"
 
 /* ---- stdio -------------------------------------------------------------- */
 

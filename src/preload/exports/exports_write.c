@@ -6,10 +6,8 @@
  * the next definition by a jump, if that is known: a look-up would need a frame.
  */
 #include <limits.h>
-#include <sys/syscall.h>
 
 #include "exports.h"
-#include "shim.h"
 
 #define CALLER   ((uintptr_t)__builtin_return_address(0)) /* the place in the program that called */
 #define OUT(...) &(struct write_request){.fd = fd, .caller = CALLER, __VA_ARGS__}

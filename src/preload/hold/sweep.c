@@ -6,10 +6,8 @@
  */
 #include "turn.h"
 
-#include "config.h"
 #include "fds.h"
 #include "stats_file.h"
-#include "evidence.h"
 
 /* False: the mode is not certain yet, because the socket is not connected. */
 static bool mode_of(struct conn *c, const struct config *now, enum mode *mode) {

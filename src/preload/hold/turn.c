@@ -18,19 +18,11 @@
 
 #include <errno.h>
 #include <linux/tcp.h>
-#include <netinet/in.h>
 #include <pthread.h>
 
-#include "clock.h"
-#include "coalesce_buffer.h"
-#include "config.h"
-#include "endpoint_cache.h"
 #include "evidence.h"
 #include "fds.h"
-#include "kernel.h"
 #include "reentry.h"
-#include "stalls.h"
-#include "window.h"
 
 enum {
     ROOM_TRIES = 10,

@@ -14,8 +14,6 @@
 
 #include "clock.h"
 #include "coalesce_buffer.h"
-#include "config.h"
-#include "conn.h"
 #include "endpoint_cache.h"
 #include "policy_inline.h"
 #include "window.h"

@@ -32,18 +32,10 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <time.h>
 
-#include "clock.h"
 #include "turn.h"
-#include "coalesce_buffer.h"
-#include "config.h"
-#include "endpoint_cache.h"
 #include "fds.h"
-#include "kernel.h"
-#include "lock.h"
-#include "raw.h"
 #include "raw_thread.h"
 #include "reentry.h"
 #include "stats_file.h"

@@ -6,7 +6,6 @@
 #ifndef UNSTALL_STALLS_H
 #define UNSTALL_STALLS_H
 
-#include "base.h"
 #include "kernel.h"
 #include "late.h"
 

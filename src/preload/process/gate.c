@@ -6,23 +6,13 @@
 #include "process.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 
-#include "clock.h"
-#include "config.h"
-#include "fds.h"
-#include "turn.h"
-#include "log.h"
-#include "raw.h"
 #include "readable.h"
 #include "real.h"
 #include "shim.h"
-#include "evidence.h"
 #include "stats_file.h"
-#include "window.h"
-#include "upcalls.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18 /* Linux 4.14 */

@@ -11,28 +11,16 @@
 #include "process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/keyctl.h>
 #include <linux/limits.h>
-#include <sched.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 
-#include "clock.h"
-#include "coalesce_buffer.h"
-#include "config.h"
 #include "fds.h"
-#include "kernel.h"
-#include "raw.h"
 #include "readable.h"
 #include "real.h"
 #include "reentry.h"
-#include "evidence.h"
 #include "stats_file.h"
 #include "turn.h"
-#include "log.h"
-#include "window.h"
 
 static uint32_t reported = UINT32_MAX; /* the fork generation that has written its last report */
 

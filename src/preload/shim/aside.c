@@ -6,16 +6,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "coalesce.h"
-#include "fds.h"
-#include "raw.h"
-#include "readable.h"
 #include "real.h"
 #include "reentry.h"
-#include "turn.h"
-#include "window.h"
 
 /* ---- errors of our own sends ----------------------------------------- */
 

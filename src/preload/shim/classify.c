@@ -3,15 +3,9 @@
  * Finding a connection: classifying at first sight, filters, configuration.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <unistd.h>
 
-#include "config.h"
-#include "fds.h"
-#include "kernel.h"
-#include "log.h"
 #include "shim.h"
-#include "turn.h"
 
 /* A number is one of its own domain: 6 is NETLINK_XFRM, BTPROTO_HIDP, and IPPROTO_TCP of a raw socket, too.
  * Of these TCP alone has streams.  SO_DOMAIN would not tell a raw socket. */

@@ -11,20 +11,12 @@
 #include "coalesce.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <string.h>
-#include <sys/syscall.h>
 
-#include "fds.h"
-#include "kernel.h"
-#include "raw.h"
 #include "real.h"
 #include "reentry.h"
-#include "turn.h"
-#include "window.h"
 
 enum {
     PARTS = 64,

@@ -9,7 +9,6 @@
 #ifndef UNSTALL_COALESCE_H
 #define UNSTALL_COALESCE_H
 
-#include "coalesce_buffer.h"
 #include "readable.h"
 #include "shim.h"
 

@@ -5,23 +5,12 @@
  * refers to the old connection.  Creation always resets the state of the number.
  */
 #include <errno.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "turn.h"
 #include "coalesce.h"
-#include "config.h"
-#include "endpoint_cache.h"
-#include "fds.h"
-#include "kernel.h"
-#include "log.h"
-#include "raw.h"
-#include "reentry.h"
-#include "shim.h"
 #include "evidence.h"
-#include "window.h"
+#include "reentry.h"
 
 enum { TYPE_MASK = 0xf };
 

@@ -4,13 +4,8 @@
  * fails.  What follows a pointer of the caller looks first whether it is readable memory.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
-#include <sys/syscall.h>
 
-#include "kernel.h"
-#include "raw.h"
 #include "readable.h"
 #include "real.h"
 #include "shim.h"

@@ -4,18 +4,10 @@
  * conn_missed(): what was set aside while the lock could not be had, options among it.
  */
 #include <linux/tcp.h>
-#include <netinet/in.h>
 #include <string.h>
 
-#include "clock.h"
-#include "coalesce_buffer.h"
-#include "config.h"
 #include "evidence.h"
-#include "fds.h"
-#include "kernel.h"
-#include "policy_inline.h"
 #include "reentry.h"
-#include "turn.h"
 #include "shim.h"
 
 /* SO_TIMESTAMPING with 64-bit times (Linux 5.1).  A 64-bit program may use this number, too. */

@@ -4,17 +4,10 @@
  */
 #include <errno.h>
 
-#include "clock.h"
-#include "config.h"
-#include "endpoint_cache.h"
 #include "evidence.h"
-#include "fds.h"
-#include "kernel.h"
-#include "policy_inline.h"
 #include "real.h"
 #include "reentry.h"
 #include "shim.h"
-#include "turn.h"
 
 /* True: a read or write of this descriptor, which is not the connection of the open
  * turn, may block.  Only regular files never block.  The library asks the kernel once

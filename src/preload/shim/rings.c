@@ -5,12 +5,6 @@
 #include <link.h>
 #include <string.h>
 
-#include "clock.h"
-#include "config.h"
-#include "fds.h"
-#include "raw.h"
-#include "log.h"
-
 enum { NUMBERS = 128, LAST_LOOK = 8, SILENT_NS = 10000000 };
 
 static bool liburing;      /* written only at load */

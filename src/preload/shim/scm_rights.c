@@ -5,13 +5,9 @@
 #include <limits.h>
 #include <string.h>
 
-#include "config.h"
-#include "fds.h"
-#include "kernel.h"
 #include "readable.h"
 #include "reentry.h"
 #include "shim.h"
-#include "turn.h"
 
 /* The message and its control data are readable memory; the lengths in them may be wrong. */
 static void each_passed(const struct msghdr *message, void (*visit)(int fd)) {

@@ -11,11 +11,8 @@
 #ifndef UNSTALL_SHIM_H
 #define UNSTALL_SHIM_H
 
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
-#include "conn.h"
 #include "fds.h"
 #include "turn.h"
 

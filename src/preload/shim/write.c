@@ -29,17 +29,10 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
-#include <sys/syscall.h>
 
-#include "evidence.h"
-#include "fds.h"
-#include "kernel.h"
 #include "real.h"
 #include "reentry.h"
 #include "stats_file.h"
-#include "turn.h"
-#include "window.h"
 
 /* ---- a write, and the call that makes it -------------------------------------------- */
 

@@ -9,15 +9,10 @@
 #include "evidence.h"
 
 #include <linux/tcp.h>
-#include <netinet/in.h>
 #include <string.h>
 
 #include "clock.h"
-#include "kernel.h"
-#include "late.h"
-#include "lock.h"
 #include "stats_file.h"
-#include "upcalls.h"
 
 /* Two small writes that are further apart than a delayed acknowledgement would not have stalled: the first
  * was acknowledged before the second. */

@@ -16,8 +16,6 @@
 
 #include "config.h"
 #include "conn.h"
-#include "stalls.h"
-#include "stats_format.h"
 
 #define EVIDENCE_NONE UINT32_MAX
 enum { NO_ARM = 0xff, EVIDENCE_COUNTERS = COUNT_QUICKACK_SAVED_NS - COUNT_SUSPECTS + 1 };

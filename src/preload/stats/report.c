@@ -2,14 +2,9 @@
 
 #include <arpa/inet.h>
 #include <string.h>
-#include <sys/syscall.h>
 
-#include "config.h"
 #include "evidence.h"
 #include "fds.h"
-#include "kernel.h"
-#include "log.h"
-#include "raw.h"
 #include "stats_file.h"
 
 /* The report has the first counters of the statistics file, up to this one. */

@@ -24,8 +24,6 @@
 #include <sys/uio.h>
 
 #include "clock.h"
-#include "lock.h"
-#include "raw.h"
 #include "readable.h"
 #include "stats_file.h"
 

@@ -13,18 +13,12 @@
 #include <linux/futex.h>
 #include <linux/magic.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <time.h>
 
 #include "clock.h"
-#include "config.h"
 #include "control.h"
-#include "lock.h"
-#include "log.h"
-#include "raw.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */

@@ -9,9 +9,7 @@
 #ifndef UNSTALL_STATS_FILE_H
 #define UNSTALL_STATS_FILE_H
 
-#include "base.h"
 #include "evidence.h"
-#include "stats_format.h"
 
 extern INTERNAL struct stats_file *stats_file_mapped;
 

@@ -5,12 +5,9 @@
  */
 #include "evidence.h"
 
-#include "config.h"
 #include "assignment.h"
 #include "clock.h"
-#include "kernel.h"
 #include "stats_file.h"
-#include "upcalls.h"
 
 enum { MOVE_AFTER = 64 };
 

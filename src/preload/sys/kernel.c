@@ -4,10 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/tcp.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "raw.h"
 

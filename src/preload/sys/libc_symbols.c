@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "real.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- the tables of a library ------------------------------------------- */

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <linux/limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 

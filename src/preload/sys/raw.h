@@ -8,8 +8,6 @@
 #define UNSTALL_RAW_H
 
 #include <signal.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

@@ -6,8 +6,6 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "raw.h"
-
 enum {
     PAGE = 4096,
     WORD = 8,            /* bytes that rt_sigprocmask(2) reads */

@@ -7,7 +7,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <sys/syscall.h>
 
 #include "raw.h"
 #include "log.h"
