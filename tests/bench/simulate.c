@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "policy_inline.h"
+#include "policy.h"
 
 enum { MSS = 65483, WHOLE_READ = 65536, FIRST = 2, MOST = 6 };
 

@@ -28,7 +28,7 @@
 
 #include "chance.h"
 #include "log.h"
-#include "policy_inline.h"
+#include "policy.h"
 #include "unit.h"
 
 struct player {

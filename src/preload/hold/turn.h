@@ -15,7 +15,6 @@
 #include "clock.h"
 #include "coalesce_buffer.h"
 #include "endpoint_cache.h"
-#include "policy_inline.h"
 #include "window.h"
 
 /* ---- holds without a thread that keeps the window; lock held ------------ */

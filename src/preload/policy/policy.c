@@ -3,8 +3,6 @@
 
 #include <errno.h>
 
-#include "policy_inline.h"
-
 enum {
     WINDOW_END_COST = 4, /* added for a hold that the window ended; a turn's end subtracts 1 */
     WINDOW_END_LIMIT = 16,
