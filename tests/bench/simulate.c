@@ -42,7 +42,7 @@ struct player {
     long added;
 };
 
-/* A new connection starts with the facts of the last one of its endpoint, as in endpoint_cache.c. */
+/* A new connection starts with the facts of the last one of its endpoint, as by endpoint_join(). */
 static void connection(struct player *s, enum mode mode) {
     struct policy before = s->p;
     bool buffers = mode == MODE_COALESCE;

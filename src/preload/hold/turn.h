@@ -14,7 +14,6 @@
 
 #include "clock.h"
 #include "coalesce_buffer.h"
-#include "endpoint_cache.h"
 #include "window.h"
 
 /* ---- holds without a thread that keeps the window; lock held ------------ */
@@ -286,7 +285,7 @@ void close_ends(struct conn *c, int fd);
 /* A lingering connection has sent all its bytes: closes and releases it.  Lock held; unlocks. */
 void close_linger_ends(struct conn *c);
 
-/* ---- a change of the configuration reaches the connections (sweep.c) ------- */
+/* ---- a change of the configuration reaches the connections ------------------ */
 
 /* Adopts the configuration in force.  Lock held. */
 void sweep_adopt(struct conn *c);
