@@ -318,7 +318,7 @@ Test(many_keys, only_a_key_that_lies_in_the_thread_is_used, .init = set_up_with_
 /* Cancelled after it had noted the release, before the write that would have pushed. */
 static void *cancelled(void *unused) {
     (void)unused;
-    hold_watch_thread_end();
+    thread_may_lock();
     self.releasing = c;
     return NULL;
 }

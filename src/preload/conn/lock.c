@@ -38,11 +38,6 @@ void lock_forked(void) {
     lock_free_now = fork_generation << 18;
 }
 
-void lock_bits_new(void) {
-    lock_bits_make();
-    thread_may_lock();
-}
-
 enum { SPINS = 64, LEAST_NS = 20000 /* that a sleep counts at least */ };
 #define A_TENTH UINT64_C(10)
 

@@ -154,22 +154,16 @@ static inline uint32_t lock_my_word(void) {
     return fork_generation << 18 | thread_tag() << 2;
 }
 
-/* This thread's first lock: makes its bits, and has its end watched. */
-void lock_bits_new(void);
-/* The bits alone. */
+/* Without a watch of this thread's end (thread_may_lock). */
 static inline void lock_bits_make(void) {
     self.lock_bits = thread_tag() << 2 | 1;
-}
-
-static inline void lock_needs_bits(void) {
-    if (UNLIKELY(self.lock_bits == 0))
-        lock_bits_new();
 }
 
 /* The word of a lock that this thread takes.  A thread keeps its own bits only: after a fork that passed by
  * the library, another thread of the child may be the first to notice it. */
 static inline uint32_t lock_taken_word(void) {
-    lock_needs_bits();
+    if (UNLIKELY(self.lock_bits == 0))
+        thread_may_lock();
     return lock_free_word() | self.lock_bits;
 }
 

@@ -16,8 +16,8 @@ struct conn;
  * gate shows it.  Defined in process/. */
 bool gate_slow(void);
 
-/* This thread takes its first lock: see its end, because a thread that is cancelled asynchronously may hold
- * one.  It may run in a signal handler.
+/* This thread takes its first lock, or is about to read: makes its part of a lock's word, and has its end
+ * seen, because a thread that is cancelled asynchronously may hold a lock.  It may run in a signal handler.
  * Reason: any call may take the first lock of a thread, in any folder.  Defined in hold/. */
 void thread_may_lock(void);
 

@@ -731,17 +731,12 @@ void hold_watches_ends(void) {
     STORE_RELEASE(&ends_state, made && !far ? 2 : 3);
 }
 
-void hold_watch_thread_end(void) {
-    hold_watches_ends();
+void thread_may_lock(void) {
     if (UNLIKELY(self.lock_bits == 0))
         lock_bits_make();
+    hold_watches_ends();
     if (LOAD_ACQUIRE(&ends_state) == 2)
         self.ends_watched = pthread_setspecific(ends_key, &self) == 0;
-}
-
-void thread_may_lock(void) {
-    if (!self.ends_watched)
-        hold_watch_thread_end();
 }
 
 void hold_thread_ends(void) {

@@ -38,9 +38,6 @@ static inline bool hold_check_age(struct conn *c, bool joined) {
 /* Makes the key by which the ends of threads are seen: at the start in the modes that cure, before the
  * program makes many keys; else at the first need.  Without one of the first 32 keys no end is seen. */
 void hold_watches_ends(void);
-/* Makes the library see the end of the calling thread, which may hold a lock when it is cancelled
- * asynchronously.  It may run in a signal handler. */
-void hold_watch_thread_end(void);
 
 /* The calling thread ends (pthread_exit, cancellation, return). */
 void hold_thread_ends(void);
@@ -147,7 +144,7 @@ INLINE void hold_join_turn(struct conn *c) {
     if (UNLIKELY(policy_learns_habit(p)))
         hold_learn_piece(c);
     if (UNLIKELY(!self.ends_watched) && p->mode >= MODE_CORK)
-        hold_watch_thread_end();
+        thread_may_lock();
 }
 
 /* The turn of this thread on c goes on, although it has ended meanwhile. */

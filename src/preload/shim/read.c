@@ -44,7 +44,7 @@ struct call shim_read_begins(int fd, bool dont_wait) {
     if (!c)
         return (struct call){0};
     if (UNLIKELY(!self.ends_watched))
-        hold_watch_thread_end();
+        thread_may_lock();
     if (UNLIKELY(LOAD(&c->times_read)) && !LOAD(&clock_stopped))
         self.read_began = clock_now();
     return (struct call){c, LOAD(&c->generation)};
