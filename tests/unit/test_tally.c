@@ -15,7 +15,7 @@ static struct evidence *e;
 static void start(const char *mode) {
     statistics_start(mode, NULL, NULL);
     c = whole_connected(5);
-    stats_meets_tcp();
+    stats_file_make();
     e = c->evidence;
     ASSERT(e && stats_file_mapped);
     fake_log();

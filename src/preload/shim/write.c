@@ -106,7 +106,8 @@ INLINE void count_in_off(struct conn *c, uint32_t small, size_t bytes) {
 }
 
 void shim_tally_catch_up(void) {
-    stats_meets_tcp();
+    if (stats_file_wanted())
+        stats_file_make();
     if (control_changed())
         sweep_told();
 }

@@ -101,8 +101,10 @@ static void settle(struct conn *c, int fd) {
     stacks_stalled(e, proof.ns);
 }
 
-void evidence_crossing_slow(struct conn *c, uint64_t ns) {
+void evidence_crossing(struct conn *c, uint64_t ns) {
     struct evidence *e = c->evidence;
+    if (!e)
+        return;
     add(e, COUNT_STALLS_PROVED, 1);
     add(e, COUNT_STALL_NS, ns);
     stats_add(e, COUNT_STALLS_CROSSING, 1);
@@ -154,8 +156,10 @@ static void peer_is_answered(struct evidence *e) {
 
 /* ---- events of a connection ------------------------------------------- */
 
-void evidence_writes_slow(struct conn *c) {
+void evidence_writes(struct conn *c) {
     struct evidence *e = c->evidence;
+    if (!e || !e->suspect)
+        return;
     uint64_t now = clock_now();
     /* a later look would find the time of this write, not of the suspected one */
     if (now - e->times.written >= PROOF_LEAST_NS)
@@ -187,9 +191,10 @@ static bool after_a_pause(struct evidence *e) {
     return e->wrote_at - before >= PROOF_LEAST_NS;
 }
 
-void evidence_wrote_slow(struct conn *c, const struct policy_action *action,
-                         const struct evidence_write *w) {
+void evidence_wrote(struct conn *c, const struct policy_action *action, const struct evidence_write *w) {
     struct evidence *e = c->evidence;
+    if (!e)
+        return;
     bool observes = c->policy.mode == MODE_OBSERVE;
     bool first = (observes && after_a_pause(e)) || action->new_message;
     const struct stacks_piece before = e->last;
@@ -222,9 +227,9 @@ void evidence_wrote_slow(struct conn *c, const struct policy_action *action,
         e->last = (struct stacks_piece){w->caller, EVIDENCE_NONE};
 }
 
-void evidence_uncorked_slow(struct conn *c, const struct policy_action *action) {
+void evidence_uncorked(struct conn *c, const struct policy_action *action) {
     static const struct stacks_piece unknown = {.kept = EVIDENCE_NONE};
-    if (c->policy.mode != MODE_OBSERVE)
+    if (!c->evidence || c->policy.mode != MODE_OBSERVE)
         return;
     if (action->suspected)
         look(c, c->fd);
@@ -232,7 +237,7 @@ void evidence_uncorked_slow(struct conn *c, const struct policy_action *action) 
         look_behind(c, &unknown, &(struct evidence_write){.fd = c->fd});
 }
 
-void evidence_input_slow(struct conn *c, uint64_t now) {
+void evidence_input(struct conn *c, uint64_t now) {
     struct evidence *e = c->evidence;
     if (e->suspect)
         settle(c, c->fd);
@@ -241,8 +246,9 @@ void evidence_input_slow(struct conn *c, uint64_t now) {
     peer_wrote(c, now);
 }
 
-void evidence_ends_slow(struct conn *c, int fd) {
-    settle(c, fd);
+void evidence_ends(struct conn *c, int fd) {
+    if (c->evidence && c->evidence->suspect)
+        settle(c, fd);
 }
 
 /* ---- where it lies ------------------------------------------------------ */

@@ -85,7 +85,7 @@ bool evidence_begin(struct conn *c);
 /* Back to the pool.  Lock held. */
 void evidence_free(struct conn *c);
 
-/* ---- events (evidence.c); lock held for all of them ------------------- */
+/* ---- events (evidence.c); lock held for all of them.  Without evidence nothing is done. ---- */
 
 /* A write of c, by any call. */
 struct evidence_write {
@@ -94,52 +94,21 @@ struct evidence_write {
     uintptr_t caller; /* return address of the exported call; 0: not known */
 };
 
-void evidence_writes_slow(struct conn *c);
-void evidence_wrote_slow(struct conn *c, const struct policy_action *action,
-                         const struct evidence_write *w);
-void evidence_input_slow(struct conn *c, uint64_t now);
-void evidence_ends_slow(struct conn *c, int fd);
-
 /* Before a write is made. */
-static inline void evidence_writes(struct conn *c) {
-    if (UNLIKELY(c->evidence != NULL) && c->evidence->suspect)
-        evidence_writes_slow(c);
-}
-
+void evidence_writes(struct conn *c);
 /* Policy has decided about a write.  A mode that cures calls this before the write, the
  * other modes after it. */
-static inline void evidence_wrote(struct conn *c, const struct policy_action *action,
-                                  const struct evidence_write *w) {
-    if (UNLIKELY(c->evidence != NULL))
-        evidence_wrote_slow(c, action, w);
-}
-
+void evidence_wrote(struct conn *c, const struct policy_action *action, const struct evidence_write *w);
 /* The application has cleared TCP_CORK, and policy has decided about the bytes that it held. */
-void evidence_uncorked_slow(struct conn *c, const struct policy_action *action);
-static inline void evidence_uncorked(struct conn *c, const struct policy_action *action) {
-    if (UNLIKELY(c->evidence != NULL))
-        evidence_uncorked_slow(c, action);
-}
-
+void evidence_uncorked(struct conn *c, const struct policy_action *action);
 /* A mode that cures has seen a write held for `ns` behind a message before (turn.h). */
-void evidence_crossing_slow(struct conn *c, uint64_t ns);
-static inline void evidence_crossing(struct conn *c, uint64_t ns) {
-    if (UNLIKELY(c->evidence != NULL))
-        evidence_crossing_slow(c, ns);
-}
-
-/* Input has arrived: it is `now`, by clock_now().  Called before policy_input() and tally_input(). */
-static inline void evidence_input(struct conn *c, uint64_t now) {
-    if (UNLIKELY(c->evidence != NULL))
-        evidence_input_slow(c, now);
-}
-
+void evidence_crossing(struct conn *c, uint64_t ns);
+/* Input has arrived: it is `now`, by clock_now().  Called before policy_input() and tally_input(), and only
+ * if c->evidence is set. */
+void evidence_input(struct conn *c, uint64_t now);
 /* The connection ends: the peer has closed (a read returned 0), or the application is
  * about to close `fd`, the last descriptor. */
-static inline void evidence_ends(struct conn *c, int fd) {
-    if (UNLIKELY(c->evidence != NULL) && c->evidence->suspect)
-        evidence_ends_slow(c, fd);
-}
+void evidence_ends(struct conn *c, int fd);
 
 /* ---- what the statistics file is told (tally.c) ---------------------------
  *

@@ -10,17 +10,13 @@
 /* The report has the first counters of the statistics file, up to this one. */
 enum { REPORTED = COUNT_CONNECTIONS_ENDED, LONGEST_REPORT = 4096 };
 
-struct totals {
-    uint64_t counter[REPORTED];
-};
-
 #define NAME(constant, name, what) {#name, what},
 static const struct {
     const char *name, *what;
 } names[] = {STATS_COUNTERS_OF(NAME)};
 #undef NAME
 
-static struct totals ended; /* atomic */
+static uint64_t ended[REPORTED]; /* atomic */
 
 /* TCP_INFO of c, if statistics or a report need it; else NULL. */
 static const struct kernel_tcp_info *tcp_info_of(const struct conn *c, int fd,
@@ -32,18 +28,18 @@ static const struct kernel_tcp_info *tcp_info_of(const struct conn *c, int fd,
     return room;
 }
 
-static void add(struct totals *t, const struct conn *c, const struct kernel_tcp_info *now) {
+static void add(uint64_t *total, const struct conn *c, const struct kernel_tcp_info *now) {
     const struct conn_counts *n = &c->counts;
     if (c->listener || n->writes + n->reads == 0)
         return;
-    t->counter[COUNT_CONNECTIONS]++;
-    t->counter[COUNT_BYTES] += n->bytes;
-    t->counter[COUNT_SEGMENTS] += now ? now->segments_out : 0;
-    t->counter[COUNT_UNTRACKED] += c->policy.untracked_io;
+    total[COUNT_CONNECTIONS]++;
+    total[COUNT_BYTES] += n->bytes;
+    total[COUNT_SEGMENTS] += now ? now->segments_out : 0;
+    total[COUNT_UNTRACKED] += c->policy.untracked_io;
     for (int i = 0; i < CONN_COUNTERS; i++)
-        t->counter[COUNT_WRITES + i] += n->counter[i];
+        total[COUNT_WRITES + i] += n->counter[i];
     for (int i = 0; c->evidence && i < EVIDENCE_COUNTERS; i++)
-        t->counter[COUNT_SUSPECTS + i] += c->evidence->found[i];
+        total[COUNT_SUSPECTS + i] += c->evidence->found[i];
 }
 
 void stats_connection_ends(struct conn *c, int fd) {
@@ -52,11 +48,11 @@ void stats_connection_ends(struct conn *c, int fd) {
     evidence_ends(c, fd);
     if (c->evidence)
         tally_ends(c, now);
-    struct totals of_this = {0};
-    add(&of_this, c, now);
+    uint64_t of_this[REPORTED] = {0};
+    add(of_this, c, now);
     for (int i = 0; i < REPORTED; i++)
-        if (of_this.counter[i])
-            __atomic_fetch_add(&ended.counter[i], of_this.counter[i], __ATOMIC_RELAXED);
+        if (of_this[i])
+            __atomic_fetch_add(&ended[i], of_this[i], __ATOMIC_RELAXED);
 }
 
 void stats_process_ends(bool replaced) {
@@ -75,13 +71,13 @@ void stats_process_ends(bool replaced) {
 }
 
 /* Pushes are an object with one member a cause. */
-static void as_json(struct text *t, const struct totals *n) {
+static void as_json(struct text *t, const uint64_t *total) {
     text_print(t, "{\"unstall\": %j, \"pid\": %d, \"program\": %j, \"mode\": %j", UNSTALL_VERSION,
                raw0(SYS_getpid), config()->program, mode_names[config()->mode]);
     for (int i = 0; i < REPORTED; i++) {
         bool push = i >= COUNT_PUSH_WAIT && i < COUNT_PUSH_WAIT + PUSH_CAUSES;
         text_print(t, i == COUNT_PUSH_WAIT ? ", \"pushes\": {%j: %d" : ", %j: %d",
-                   names[i].name + (push ? strlen("pushes_") : 0), (long)n->counter[i]);
+                   names[i].name + (push ? strlen("pushes_") : 0), (long)total[i]);
         if (i == COUNT_PUSH_WAIT + PUSH_CAUSES - 1)
             text_add(t, "}");
     }
@@ -89,33 +85,33 @@ static void as_json(struct text *t, const struct totals *n) {
 }
 
 /* One line for each counter that is not zero. */
-static void as_text(struct text *t, const struct totals *n) {
+static void as_text(struct text *t, const uint64_t *total) {
     text_print(t, "unstall report: %s, process %d, mode %s\n", config()->program, raw0(SYS_getpid),
                mode_names[config()->mode]);
     for (int i = 0; i < REPORTED; i++)
-        if (n->counter[i])
-            text_print(t, "  %s: %d (%s)\n", names[i].name, (long)n->counter[i], names[i].what);
+        if (total[i])
+            text_print(t, "  %s: %d (%s)\n", names[i].name, (long)total[i], names[i].what);
 }
 
 void stats_report(void) {
     const char *target = config()->report;
     if (!target || config()->no_syscalls)
         return; /* a seccomp filter may forbid the report's system calls */
-    struct totals all;
+    uint64_t all[REPORTED];
     for (int i = 0; i < REPORTED; i++)
-        all.counter[i] = LOAD(&ended.counter[i]);
+        all[i] = LOAD(&ended[i]);
     FDS_EACH(c) {
         struct kernel_tcp_info room;
-        add(&all, c, tcp_info_of(c, c->fd, &room));
+        add(all, c, tcp_info_of(c, c->fd, &room));
     }
     struct text out;
     if (!text_map(&out, LONGEST_REPORT))
         return;
     size_t n = strlen(target);
     if (n > 5 && strcmp(target + n - 5, ".json") == 0)
-        as_json(&out, &all);
+        as_json(&out, all);
     else
-        as_text(&out, &all);
+        as_text(&out, all);
     int error = log_to(target, &out);
     if (error) {
         log_line("UNSTALL_REPORT=%v: cannot be written (errno %d); the report goes to stderr", target,

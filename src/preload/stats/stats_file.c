@@ -244,7 +244,7 @@ static void make(void) {
     fill_header(s, started_ns);
     control_begins(s);
     s->row[0] = (struct stats_row){.arm = NO_ARM, .mode = (uint8_t)s->header.mode};
-    stats_valid(&s->row[0].state);
+    STORE_RELEASE(&s->row[0].state, STATS_VALID);
     rows_used = 1;
     uint64_t magic; /* written last: readers wait for it */
     memcpy(&magic, STATS_MAGIC, sizeof(magic));
@@ -274,10 +274,6 @@ void stats_file_make(void) {
 
 /* ---- rows and records ------------------------------------------------ */
 
-void stats_valid(uint32_t *state) {
-    STORE_RELEASE(state, (uint32_t)STATS_VALID);
-}
-
 uint32_t stats_row(const struct stats_row *wanted) {
     struct stats_file *s = stats_file_now();
     if (!s)
@@ -297,7 +293,7 @@ uint32_t stats_row(const struct stats_row *wanted) {
         STORE(&row->state, (uint32_t)STATS_BEING_WRITTEN);
         memcpy((char *)row + sizeof(row->state), (const char *)wanted + sizeof(row->state),
                sizeof(*row) - sizeof(row->state));
-        stats_valid(&row->state);
+        STORE_RELEASE(&row->state, STATS_VALID);
         rows_used++;
     }
     spin_unlock(&lock);

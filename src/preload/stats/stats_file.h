@@ -50,6 +50,7 @@ extern INTERNAL uint32_t stats_state; /* enum stats_file_life */
 
 enum stats_file_life { LIFE_NONE, LIFE_MAKING, LIFE_THERE, LIFE_REFUSED };
 
+/* The process uses TCP.  Not under a connection's lock; keeps errno. */
 void stats_file_make(void);
 
 /* True if the file is wanted, but not there yet and not refused. */
@@ -58,19 +59,12 @@ static inline bool stats_file_wanted(void) {
            !config()->no_syscalls;
 }
 
-/* The process uses TCP.  Not under a connection's lock; keeps errno. */
-static inline void stats_meets_tcp(void) {
-    if (stats_file_wanted())
-        stats_file_make();
-}
-
 /* The row of an endpoint; 0, `other`, if all are taken. */
 uint32_t stats_row(const struct stats_row *wanted);
 
-/* A new record: the caller fills it in and then calls stats_valid().
+/* A new record: the caller fills it in and then releases its state as STATS_VALID.
  * EVIDENCE_NONE: open connections use all records. */
 uint32_t stats_record(void);
-void stats_valid(uint32_t *state);
 /* The connection of the record has ended: it may be used again. */
 void stats_record_ended(uint32_t record);
 

@@ -62,7 +62,7 @@ static void begin_record(const struct conn *c, struct evidence *e, const struct 
     r->mode = row->mode;
     r->number = row->arm == NO_ARM ? 0 : e->number;
     r->first_write_us = UINT32_MAX;
-    stats_valid(&r->state);
+    STORE_RELEASE(&r->state, STATS_VALID);
 }
 
 /* The first bytes: assign the row and the record. */
@@ -100,7 +100,8 @@ static uint64_t found(const struct evidence *e, enum stats_counter what) {
 
 /* Adds the differences since the last call.  A failed write is subtracted after it was
  * counted and perhaps moved: a difference may be negative. */
-static void move_counts(struct conn *c, struct evidence *e) {
+void tally_moves(struct conn *c) {
+    struct evidence *e = c->evidence;
     struct stats_file *s = stats_file_now();
     e->since_moved = 0;
     if (!s)
@@ -141,7 +142,7 @@ static void move_counts(struct conn *c, struct evidence *e) {
 
 static void move_sometimes(struct conn *c, struct evidence *e) {
     if (++e->since_moved >= MOVE_AFTER)
-        move_counts(c, e);
+        tally_moves(c);
 }
 
 /* ---- times ------------------------------------------------------------ */
@@ -272,11 +273,7 @@ void tally_input(struct conn *c, uint64_t now) {
         e->input_at = now;
     }
     e->message_began = 0;
-    move_counts(c, e);
-}
-
-void tally_moves(struct conn *c) {
-    move_counts(c, c->evidence);
+    tally_moves(c);
 }
 
 /* Bytes sent, but not seen as writes.  0 if another process shares the connection: the bytes
@@ -301,7 +298,7 @@ void tally_ends(struct conn *c, const struct kernel_tcp_info *now) {
     if (e->row == EVIDENCE_NONE)
         take_place(c, e);
     e->ended = true;
-    move_counts(c, e);
+    tally_moves(c);
     count_burst(e, c->policy.small_writes);
     stats_add(e, COUNT_SEGMENTS, now ? now->segments_out : 0);
     stats_add(e, COUNT_UNSEEN_BYTES, unseen);
