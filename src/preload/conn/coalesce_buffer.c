@@ -103,7 +103,7 @@ static bool widen(struct conn *c, size_t count) {
     wider->began = clock_coarse();
     if (waiting) {
         wider->began = c->buffer->began;
-        memcpy(wider->bytes, buffer_front(c).iov_base, waiting);
+        memcpy(wider->bytes, c->buffer->bytes + c->buffer->head, waiting);
     }
     buffer_free(c);
     STORE(&c->buffer, wider);
@@ -124,10 +124,6 @@ void buffer_free(struct conn *c) {
     c->flush_blocked = c->waited = c->shut_when_sent = false;
     if (g)
         give_back(g);
-}
-
-struct iovec buffer_front(const struct conn *c) {
-    return (struct iovec){c->buffer->bytes + c->buffer->head, buffer_length(c)};
 }
 
 void buffer_shut(struct conn *c) {

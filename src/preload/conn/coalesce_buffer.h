@@ -74,8 +74,6 @@ ssize_t buffer_send(struct conn *c, int fd, const struct iovec *iov, size_t coun
 /* Send the buffered bytes.  True when nothing is left. */
 bool buffer_flush(struct conn *c, int flags);
 
-/* The buffered bytes. */
-struct iovec buffer_front(const struct conn *c);
 /* A send of the buffered bytes begins: of those that buffer_send_last() has not sent.  `before` are the
  * bytes that the kernel had taken, by its own count (`exact`) or by ours. */
 struct iovec buffer_begins_to_send(struct coalesce_buffer *g, uint64_t before, bool exact);

@@ -74,7 +74,7 @@ static uint64_t last_unserved_hold_ns;  /* by clock_coarse(): the last turn that
 int window_now;
 window_tick window_ticks = 1;
 struct conn *window_incoming;
-uint32_t window_parked;
+static uint32_t window_parked; /* futex: 1 while the thread sleeps because nothing is held */
 
 static void window_unpark(void) {
     if (__atomic_load_n(&window_parked, __ATOMIC_SEQ_CST) &&

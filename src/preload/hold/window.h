@@ -68,7 +68,6 @@ static inline bool window_watch(struct conn *c) {
 
 /* Of window.c alone.  A stack of connections: callers push, the thread takes all. */
 extern INTERNAL struct conn *window_incoming;
-extern INTERNAL uint32_t window_parked; /* futex: 1 while the thread sleeps because nothing is held */
 
 /* ---- its life --------------------------------------------------------------- */
 

@@ -275,11 +275,6 @@ bool shim_non_blocking(const struct write_request *o);
 /* Fails a write as the kernel would: EPIPE raises SIGPIPE, too.  No lock held. */
 ssize_t shim_fail(int error, int flags);
 
-/* ---- counting ----------------------------------------------------------- */
-
-/* Counts a write of `bytes`, in any mode, also in the statistics.  Lock held. */
-void shim_account(struct conn *c, const struct policy_action *action, size_t bytes);
-
 /* ---- errors of our own sends (aside.c) ---------------------------------- */
 
 /* The application gets the pending error at this write.  Lock held; released.  Returns -1. */
@@ -297,10 +292,6 @@ static inline void shim_tally_outside(void) {
     if (UNLIKELY(config()->stats != NULL))
         shim_tally_catch_up();
 }
-
-/* Runs before a write of a connection that has c->evidence.  It may have to release the
- * lock for a moment.  Returns the connection, locked, or NULL. */
-struct conn *shim_tally(struct conn *c, int fd);
 
 /* ---- the lock cannot be had (aside.c, reentry.h) -------------------------- */
 

@@ -80,7 +80,8 @@ INLINE void count(struct conn *c, const struct policy_action *action, size_t byt
     c->counts.bursts += action->burst;
 }
 
-void shim_account(struct conn *c, const struct policy_action *action, size_t bytes) {
+/* The same in any mode, also in the statistics. */
+static void account(struct conn *c, const struct policy_action *action, size_t bytes) {
     count(c, action, bytes);
     c->counts.suspected += action->suspected;
     if (UNLIKELY(c->evidence != NULL))
@@ -112,7 +113,9 @@ void shim_tally_catch_up(void) {
         sweep_told();
 }
 
-struct conn *shim_tally(struct conn *c, int fd) {
+/* Before a write of a connection that has c->evidence.  The lock may have to be released for a moment.
+ * Returns the connection, locked, or NULL. */
+static struct conn *tally(struct conn *c, int fd) {
     if (UNLIKELY(tally_pending())) {
         conn_unlock(c);
         shim_tally_catch_up();
@@ -407,7 +410,7 @@ static void account_sent(struct conn *c, const struct write_request *o, size_t s
     const struct policy_write w = {sent, (o->flags & MSG_MORE) != 0, true};
     join_turn(c);
     struct policy_action action = decide_write(c, &limits, &w);
-    shim_account(c, &action, sent);
+    account(c, &action, sent);
     evidence_wrote(c, &action, &(struct evidence_write){o->fd, sent, o->caller});
     decide_apply(c, &action, o->fd); /* another thread has written meanwhile */
     if (UNLIKELY(action.crossing))
@@ -456,7 +459,7 @@ static ssize_t send_then_account(struct conn *c, const struct write_request *o) 
     struct policy_limits limits = decide_limits();
     if (answered && open) { /* the last write of a finished message */
         bool small = is_small_write(&c->policy, limits.small, (size_t)sent);
-        shim_account(c, &(struct policy_action){.small_write = small},
+        account(c, &(struct policy_action){.small_write = small},
                      (size_t)sent);
         conn_unlock(c);
         return sent;
@@ -483,7 +486,7 @@ enum bulk shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
         shim_other_write(fd);
     struct conn *c = conn_lock_fd(fd);
     if (c && UNLIKELY(c->evidence != NULL))
-        c = shim_tally(c, fd);
+        c = tally(c, fd);
     if (!c)
         return begins_aside(fd, call);
     struct write_request o = {.fd = fd, .flags = flags, .raw = raw};
@@ -533,7 +536,7 @@ void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, b
     struct evidence_write made = {fd, (uint64_t)moved / pieces, caller};
     for (unsigned i = 0; i < pieces; i++) {
         struct policy_action action = decide_write(c, &limits, &w);
-        shim_account(c, &action, i ? 0 : (size_t)moved);
+        account(c, &action, i ? 0 : (size_t)moved);
         evidence_wrote(c, &action, &made);
         decide_apply(c, &action, fd);
     }
@@ -576,7 +579,7 @@ static ssize_t write_prepared(struct conn *c, const struct write_request *o, boo
     if (UNLIKELY(c->pending_error))
         return shim_tell_error(c, o->flags);
     if (UNLIKELY(c->evidence != NULL)) {
-        c = shim_tally(c, o->fd);
+        c = tally(c, o->fd);
         if (!c)
             return reentry_write(o);
     }

@@ -161,14 +161,6 @@ void stacks_stalled(const struct evidence *e, uint64_t ns);
 /* In the child of a fork, which has another statistics file. */
 void stacks_forked(void);
 
-/* ---- the snapshot: no function faults, allocates or locks ------------- */
-
-/* Copies the registers and the stack of this thread, inside the exported call that it made. */
-void stack_snapshot(struct stats_write *to, const struct evidence_write *w);
-
-/* Copies up to `bytes` from an address that may be unreadable.  Returns the number copied. */
-size_t snapshot_peek(void *to, uintptr_t from, size_t bytes);
-
 /* ---- the modules -------------------------------------------------------- */
 
 /* Adds to the statistics file, for an unwinder that runs after the process has ended, the executable mappings

@@ -27,6 +27,191 @@
 #include "readable.h"
 #include "stats_file.h"
 
+enum { PAGE = 4096 };
+
+/* ---- memory that may be unmapped: no function faults, allocates or locks -------- */
+
+/* Neither memcpy nor a loop that the compiler turns into one: a sanitizer's memcpy reports the
+ * red zones between the variables of a stack. */
+__attribute__((no_sanitize("address", "thread"))) static void
+copy(char *to, const volatile char *from, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++)
+        to[i] = from[i];
+}
+
+/* Copies up to `bytes`; returns the number copied.
+ * process_vm_readv(2) on our own process cannot fault, even if another thread unmaps the memory; it
+ * stops at the first unreadable page.  Under an inherited seccomp filter (of a container or a service
+ * manager) it is not used: a call that the filter does not allow may end the process. */
+static size_t snapshot_peek(void *to, uintptr_t from, size_t bytes) {
+    static uint8_t filtered; /* 1: no, 2: yes */
+    struct iovec here = {to, bytes}, there = {(void *)from, bytes}; // NOLINT(performance-no-int-to-ptr)
+    if (!LOAD(&filtered))
+        STORE(&filtered, raw1(SYS_prctl, PR_GET_SECCOMP) == 0 ? 1 : 2);
+    if (LOAD(&filtered) == 1) {
+        long got = raw6(SYS_process_vm_readv, raw0(SYS_getpid), (long)&here, 1, (long)&there, 1, 0);
+        return got > 0 ? (size_t)got : 0;
+    }
+    while (bytes && !readable_by_kernel(from, bytes))
+        bytes = bytes > PAGE ? bytes - PAGE : 0;
+    copy(to, there.iov_base, bytes);
+    return bytes;
+}
+
+/* ---- this thread ------------------------------------------------------ */
+
+/* The start of an unwinder: the registers that a call preserves, the stack
+ * pointer and the program counter, at one instruction.  The others are zero. */
+static inline __attribute__((always_inline)) uint32_t registers_now(uint64_t *r) {
+#if defined(__x86_64__)
+    enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16, COUNT = 17 };
+    __asm__ volatile(
+        "movq %%rbx, %c[rbx]*8(%[r])\n\t"
+        "movq %%rbp, %c[rbp]*8(%[r])\n\t"
+        "movq %%rsp, %c[rsp]*8(%[r])\n\t"
+        "movq %%r12, %c[r12]*8(%[r])\n\t"
+        "movq %%r13, %c[r12]*8+8(%[r])\n\t"
+        "movq %%r14, %c[r12]*8+16(%[r])\n\t"
+        "movq %%r15, %c[r12]*8+24(%[r])\n\t"
+        "leaq 0f(%%rip), %%rax\n\t"
+        "movq %%rax, %c[rip]*8(%[r])\n"
+        "0:"
+        :
+        : [r] "r"(r), [rbx] "i"(RBX), [rbp] "i"(RBP), [rsp] "i"(RSP), [r12] "i"(R12), [rip] "i"(RIP)
+        : "rax", "memory");
+    return COUNT;
+#elif defined(__aarch64__)
+    enum { X19 = 19, SP = 31, PC = 32, COUNT = 33 };
+    __asm__ volatile("stp x19, x20, [%[x]]\n\t"
+                     "stp x21, x22, [%[x], #16]\n\t"
+                     "stp x23, x24, [%[x], #32]\n\t"
+                     "stp x25, x26, [%[x], #48]\n\t"
+                     "stp x27, x28, [%[x], #64]\n\t"
+                     "stp x29, x30, [%[x], #80]\n\t"
+                     "mov x9, sp\n\t"
+                     "adr x10, 0f\n\t"
+                     "stp x9, x10, [%[sp]]\n"
+                     "0:"
+                     :
+                     : [x] "r"(r + X19), [sp] "r"(r + SP)
+                     : "x9", "x10", "memory");
+    _Static_assert(PC == SP + 1, "stored as a pair");
+    return COUNT;
+#else
+    (void)r;
+    return 0;
+#endif
+}
+
+/* The copy ends at the end of the stack.  Above the main thread's stack lie the arguments and the
+ * environment, which may hold secrets; above another thread's stack lies its control block. */
+static __attribute__((noinline)) void stack_snapshot(struct stats_write *to, const struct evidence_write *w) {
+    memset(to->registers, 0, sizeof(to->registers));
+    to->register_count = registers_now(to->registers);
+#if defined(__x86_64__)
+    uintptr_t sp = to->registers[7];
+#elif defined(__aarch64__)
+    uintptr_t sp = to->registers[31];
+#else
+    uintptr_t sp = stack_pointer();
+#endif
+    size_t most = stack_end(sp) - sp;
+    to->stack_bytes = (uint32_t)snapshot_peek(to->stack, sp, most - 1 < STATS_STACK ? most : STATS_STACK);
+    to->bytes = w->bytes;
+    to->when_ns = clock_now();
+    to->thread = (uint32_t)raw0(SYS_gettid);
+    to->fd = (uint32_t)w->fd;
+}
+
+/* ---- the modules of the program ----------------------------------------- */
+
+enum { BUFFER = 8192 };
+
+/* Parses a hexadecimal number that ends with `end`. */
+static bool number(const char **at, const char *most, char end, uint64_t *value) {
+    const char *first = *at;
+    for (*value = 0; *at < most; ++*at) {
+        const char *digits = "0123456789abcdef", *digit = **at ? strchr(digits, **at) : NULL;
+        if (!digit)
+            break;
+        *value = *value << 4 | (uint64_t)(digit - digits);
+    }
+    return *at > first && *at < most && *(*at)++ == end;
+}
+
+/* "start-end perms offset major:minor inode      path" (proc_pid_maps(5)) */
+bool modules_parse(const char *line, size_t bytes, struct modules_line *out) {
+    const char *at = line, *end = line + bytes;
+    if (!number(&at, end, '-', &out->start) || !number(&at, end, ' ', &out->end) || end - at < 5)
+        return false;
+    out->executable = at[2] == 'x';
+    at += 5;
+    if (!number(&at, end, ' ', &out->offset))
+        return false;
+    while (at < end && *at != '/' && *at != '[') /* over device and inode */
+        at++;
+    out->path = at;
+    out->path_bytes = (size_t)(end - at);
+    return out->end > out->start;
+}
+
+static struct stats_module *room_for(struct stats_file *s, const struct modules_line *line) {
+    for (unsigned i = 0; i < STATS_MODULES; i++) {
+        struct stats_module *m = &s->module[i];
+        if (m->state != STATS_VALID)
+            return m;
+        if (m->start == line->start && m->end == line->end)
+            return NULL;
+    }
+    return NULL;
+}
+
+static void note_line(struct stats_file *s, const struct modules_line *line) {
+    static uint64_t beginning; /* address of offset 0 of the present file */
+    static uint8_t head[STATS_HEAD];
+    if (line->path_bytes && line->offset == 0)
+        beginning = line->start;
+    if (!line->executable || line->path_bytes == 0)
+        return; /* code of a JIT has no file; the reader recognises it by the missing module */
+    struct stats_module *m = room_for(s, line);
+    if (!m)
+        return;
+    m->start = line->start;
+    m->end = line->end;
+    m->offset = line->offset;
+    size_t most = sizeof(m->path) - 1, cut = line->path_bytes > most ? line->path_bytes - most : 0;
+    memset(m->path, 0, sizeof(m->path));
+    memcpy(m->path, line->path + cut, line->path_bytes - cut);
+    if (cut)
+        memcpy(m->path, "...", 3);
+    size_t there = snapshot_peek(head, beginning, sizeof(head));
+    m->head = there == sizeof(head) ? stats_hash(0, head, there) : 0;
+    STORE_RELEASE(&m->state, STATS_VALID);
+}
+
+void modules_note(struct stats_file *s) {
+    static char buffer[BUFFER];
+    size_t used = 0;
+    long got, fd = raw4(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    while ((got = raw3(SYS_read, fd, buffer + used, BUFFER - used)) > 0) {
+        used += (size_t)got;
+        size_t at = 0;
+        for (char *end; (end = memchr(buffer + at, '\n', used - at)) != NULL;) {
+            struct modules_line line;
+            if (modules_parse(buffer + at, (size_t)(end - (buffer + at)), &line))
+                note_line(s, &line);
+            at = (size_t)(end + 1 - buffer);
+        }
+        used = used - at < BUFFER ? used - at : 0; /* drops a line longer than the buffer */
+        memmove(buffer, buffer + at, used);
+    }
+    raw1(SYS_close, fd);
+}
+
+/* ---- patterns ------------------------------------------------------------ */
+
 enum {
     CALLERS = 64,
     CALLER_TRIES = 8,
@@ -184,188 +369,4 @@ void stacks_forked(void) {
     memset(occurrences, 0, sizeof(occurrences));
     for (uint32_t i = 0; firsts && i < FIRST_WRITES; i++)
         firsts[i].owner = NULL;
-}
-
-/* ---- the snapshot of a stack -------------------------------------------- */
-
-enum { PAGE = 4096 };
-
-/* ---- memory that may be unmapped -------------------------------------- */
-
-/* Neither memcpy nor a loop that the compiler turns into one: a sanitizer's memcpy reports the
- * red zones between the variables of a stack. */
-__attribute__((no_sanitize("address", "thread"))) static void
-copy(char *to, const volatile char *from, size_t bytes) {
-    for (size_t i = 0; i < bytes; i++)
-        to[i] = from[i];
-}
-
-/* process_vm_readv(2) on our own process cannot fault, even if another thread unmaps the memory; it
- * stops at the first unreadable page.  Under an inherited seccomp filter (of a container or a service
- * manager) it is not used: a call that the filter does not allow may end the process. */
-size_t snapshot_peek(void *to, uintptr_t from, size_t bytes) {
-    static uint8_t filtered; /* 1: no, 2: yes */
-    struct iovec here = {to, bytes}, there = {(void *)from, bytes}; // NOLINT(performance-no-int-to-ptr)
-    if (!LOAD(&filtered))
-        STORE(&filtered, raw1(SYS_prctl, PR_GET_SECCOMP) == 0 ? 1 : 2);
-    if (LOAD(&filtered) == 1) {
-        long got = raw6(SYS_process_vm_readv, raw0(SYS_getpid), (long)&here, 1, (long)&there, 1, 0);
-        return got > 0 ? (size_t)got : 0;
-    }
-    while (bytes && !readable_by_kernel(from, bytes))
-        bytes = bytes > PAGE ? bytes - PAGE : 0;
-    copy(to, there.iov_base, bytes);
-    return bytes;
-}
-
-/* ---- this thread ------------------------------------------------------ */
-
-/* The start of an unwinder: the registers that a call preserves, the stack
- * pointer and the program counter, at one instruction.  The others are zero. */
-static inline __attribute__((always_inline)) uint32_t registers_now(uint64_t *r) {
-#if defined(__x86_64__)
-    enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16, COUNT = 17 };
-    __asm__ volatile(
-        "movq %%rbx, %c[rbx]*8(%[r])\n\t"
-        "movq %%rbp, %c[rbp]*8(%[r])\n\t"
-        "movq %%rsp, %c[rsp]*8(%[r])\n\t"
-        "movq %%r12, %c[r12]*8(%[r])\n\t"
-        "movq %%r13, %c[r12]*8+8(%[r])\n\t"
-        "movq %%r14, %c[r12]*8+16(%[r])\n\t"
-        "movq %%r15, %c[r12]*8+24(%[r])\n\t"
-        "leaq 0f(%%rip), %%rax\n\t"
-        "movq %%rax, %c[rip]*8(%[r])\n"
-        "0:"
-        :
-        : [r] "r"(r), [rbx] "i"(RBX), [rbp] "i"(RBP), [rsp] "i"(RSP), [r12] "i"(R12), [rip] "i"(RIP)
-        : "rax", "memory");
-    return COUNT;
-#elif defined(__aarch64__)
-    enum { X19 = 19, SP = 31, PC = 32, COUNT = 33 };
-    __asm__ volatile("stp x19, x20, [%[x]]\n\t"
-                     "stp x21, x22, [%[x], #16]\n\t"
-                     "stp x23, x24, [%[x], #32]\n\t"
-                     "stp x25, x26, [%[x], #48]\n\t"
-                     "stp x27, x28, [%[x], #64]\n\t"
-                     "stp x29, x30, [%[x], #80]\n\t"
-                     "mov x9, sp\n\t"
-                     "adr x10, 0f\n\t"
-                     "stp x9, x10, [%[sp]]\n"
-                     "0:"
-                     :
-                     : [x] "r"(r + X19), [sp] "r"(r + SP)
-                     : "x9", "x10", "memory");
-    _Static_assert(PC == SP + 1, "stored as a pair");
-    return COUNT;
-#else
-    (void)r;
-    return 0;
-#endif
-}
-
-/* The copy ends at the end of the stack.  Above the main thread's stack lie the arguments and the
- * environment, which may hold secrets; above another thread's stack lies its control block. */
-__attribute__((noinline)) void stack_snapshot(struct stats_write *to, const struct evidence_write *w) {
-    memset(to->registers, 0, sizeof(to->registers));
-    to->register_count = registers_now(to->registers);
-#if defined(__x86_64__)
-    uintptr_t sp = to->registers[7];
-#elif defined(__aarch64__)
-    uintptr_t sp = to->registers[31];
-#else
-    uintptr_t sp = stack_pointer();
-#endif
-    size_t most = stack_end(sp) - sp;
-    to->stack_bytes = (uint32_t)snapshot_peek(to->stack, sp, most - 1 < STATS_STACK ? most : STATS_STACK);
-    to->bytes = w->bytes;
-    to->when_ns = clock_now();
-    to->thread = (uint32_t)raw0(SYS_gettid);
-    to->fd = (uint32_t)w->fd;
-}
-
-/* ---- the modules of the program ----------------------------------------- */
-
-enum { BUFFER = 8192 };
-
-/* Parses a hexadecimal number that ends with `end`. */
-static bool number(const char **at, const char *most, char end, uint64_t *value) {
-    const char *first = *at;
-    for (*value = 0; *at < most; ++*at) {
-        const char *digits = "0123456789abcdef", *digit = **at ? strchr(digits, **at) : NULL;
-        if (!digit)
-            break;
-        *value = *value << 4 | (uint64_t)(digit - digits);
-    }
-    return *at > first && *at < most && *(*at)++ == end;
-}
-
-/* "start-end perms offset major:minor inode      path" (proc_pid_maps(5)) */
-bool modules_parse(const char *line, size_t bytes, struct modules_line *out) {
-    const char *at = line, *end = line + bytes;
-    if (!number(&at, end, '-', &out->start) || !number(&at, end, ' ', &out->end) || end - at < 5)
-        return false;
-    out->executable = at[2] == 'x';
-    at += 5;
-    if (!number(&at, end, ' ', &out->offset))
-        return false;
-    while (at < end && *at != '/' && *at != '[') /* over device and inode */
-        at++;
-    out->path = at;
-    out->path_bytes = (size_t)(end - at);
-    return out->end > out->start;
-}
-
-static struct stats_module *room_for(struct stats_file *s, const struct modules_line *line) {
-    for (unsigned i = 0; i < STATS_MODULES; i++) {
-        struct stats_module *m = &s->module[i];
-        if (m->state != STATS_VALID)
-            return m;
-        if (m->start == line->start && m->end == line->end)
-            return NULL;
-    }
-    return NULL;
-}
-
-static void note_line(struct stats_file *s, const struct modules_line *line) {
-    static uint64_t beginning; /* address of offset 0 of the present file */
-    static uint8_t head[STATS_HEAD];
-    if (line->path_bytes && line->offset == 0)
-        beginning = line->start;
-    if (!line->executable || line->path_bytes == 0)
-        return; /* code of a JIT has no file; the reader recognises it by the missing module */
-    struct stats_module *m = room_for(s, line);
-    if (!m)
-        return;
-    m->start = line->start;
-    m->end = line->end;
-    m->offset = line->offset;
-    size_t most = sizeof(m->path) - 1, cut = line->path_bytes > most ? line->path_bytes - most : 0;
-    memset(m->path, 0, sizeof(m->path));
-    memcpy(m->path, line->path + cut, line->path_bytes - cut);
-    if (cut)
-        memcpy(m->path, "...", 3);
-    size_t there = snapshot_peek(head, beginning, sizeof(head));
-    m->head = there == sizeof(head) ? stats_hash(0, head, there) : 0;
-    STORE_RELEASE(&m->state, STATS_VALID);
-}
-
-void modules_note(struct stats_file *s) {
-    static char buffer[BUFFER];
-    size_t used = 0;
-    long got, fd = raw4(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0)
-        return;
-    while ((got = raw3(SYS_read, fd, buffer + used, BUFFER - used)) > 0) {
-        used += (size_t)got;
-        size_t at = 0;
-        for (char *end; (end = memchr(buffer + at, '\n', used - at)) != NULL;) {
-            struct modules_line line;
-            if (modules_parse(buffer + at, (size_t)(end - (buffer + at)), &line))
-                note_line(s, &line);
-            at = (size_t)(end + 1 - buffer);
-        }
-        used = used - at < BUFFER ? used - at : 0; /* drops a line longer than the buffer */
-        memmove(buffer, buffer + at, used);
-    }
-    raw1(SYS_close, fd);
 }

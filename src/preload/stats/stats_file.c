@@ -233,6 +233,8 @@ static void fill_header(struct stats_file *s, uint64_t started_ns) {
     strncpy(h->library, UNSTALL_VERSION, sizeof(h->library) - 1);
 }
 
+static void control_begins(struct stats_file *s);
+
 static void make(void) {
     uint64_t started_ns = real_time_ns();
     struct stats_file *s = stats_file(config()->stats, started_ns);
@@ -443,7 +445,8 @@ static void keep_start(void) {
     memcpy(in_force.arm_weight, now->arms.weight, sizeof(in_force.arm_weight));
 }
 
-void control_begins(struct stats_file *s) {
+/* Fills the control block of a new file with the configuration in force. */
+static void control_begins(struct stats_file *s) {
     keep_start();
     in_force.sequence = 0;
     STORE(&control_seen, 0);

@@ -112,7 +112,4 @@ static inline bool control_changed(void) {
 bool control_look(uint32_t *sequence);
 void control_is_in_force(uint32_t sequence);
 
-/* Fill the control block of a new statistics file with the configuration in force. */
-void control_begins(struct stats_file *s);
-
 #endif

@@ -82,14 +82,7 @@ void text_json(struct text *t, const char *s) {
     text_add(t, "\"");
 }
 
-void text_print(struct text *t, const char *form, ...) {
-    va_list list;
-    va_start(list, form);
-    text_print_list(t, form, list);
-    va_end(list);
-}
-
-void text_print_list(struct text *t, const char *form, va_list list) {
+static void text_print_list(struct text *t, const char *form, va_list list) {
     for (const char *s; *form; form++) {
         if (*form != '%') {
             text_add_n(t, form, 1);
@@ -107,6 +100,13 @@ void text_print_list(struct text *t, const char *form, va_list list) {
         }
         }
     }
+}
+
+void text_print(struct text *t, const char *form, ...) {
+    va_list list;
+    va_start(list, form);
+    text_print_list(t, form, list);
+    va_end(list);
 }
 
 /* ---- output ---------------------------------------------------------------- */

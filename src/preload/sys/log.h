@@ -35,7 +35,6 @@ void text_json(struct text *t, const char *s);
 /* As printf(3), with few forms: %s a string, %v a string cut after 300 characters (for values from
  * outside), %j a JSON string, %d a long, %x 16 hexadecimal digits of a uint64_t. */
 void text_print(struct text *t, const char *form, ...);
-void text_print_list(struct text *t, const char *form, va_list list);
 
 /* ---- output to stderr, or to a file ------------------------------------------
  *

@@ -45,78 +45,6 @@ __attribute__((unused)) static void *find_version(const char *name, const char *
     return found ? found : next_of_version(name, version, newest);
 }
 
-/* The rows are written out: tables with pointers would be 520 relocations at each start. */
-void *real_find(void **slot, const char *name) {
-    void *found = NULL;
-#define ROW(row, need, family, role)
-#define VERSION(older, row, version, newest)           \
-    if (slot == &real_##older)                         \
-        found = find_version(#row, version, newest);   \
-    else if (slot == &real_##row)                      \
-        found = find_version(#row, newest, newest);
-#include "surface.def"
-#undef ROW
-#undef VERSION
-    if (!found)
-        found = libc_symbols_find(&libc, name, NULL);
-    if (!found)
-        found = dlsym(RTLD_NEXT, name);
-    if (!found)
-        found = absent(slot, name);
-    STORE(slot, found);
-    return found;
-}
-
-/* False: libc lacks a required name. */
-static bool resolve(void **slot, const char *name, enum need need) {
-    void *found = LOAD(slot);
-    if (!found)
-        found = real_find(slot, name);
-    return need != NEED_required || found != (void *)(uintptr_t)absent_call;
-}
-
-static bool found(void **slot, const char *name) {
-    return resolve(slot, name, NEED_required);
-}
-
-/* Every name, by dlsym. */
-static bool resolve_all(void) {
-    bool complete = true;
-#define ROW(name, need, family, role)         complete &= resolve(&real_##name, #name, NEED_##need);
-#define VERSION(older, name, version, newest) resolve(&real_##older, #name, NEED_optional);
-#include "surface.def"
-#undef ROW
-#undef VERSION
-    return complete;
-}
-
-/* Resolves, by dlsym, the names that another library defines too. */
-static void resolve_elsewhere(void) {
-#define ROW(name, need, family, role)           \
-    if (libc_symbols_elsewhere(&libc, #name))   \
-        resolve(&real_##name, #name, NEED_optional);
-#define VERSION(older, name, version, newest)   \
-    if (libc_symbols_elsewhere(&libc, #name))   \
-        resolve(&real_##older, #name, NEED_optional);
-#include "surface.def"
-#undef ROW
-#undef VERSION
-}
-
-bool real_resolve(void) {
-    libc_symbols_open(&libc);
-    if (libc.count == 0)
-        return resolve_all();
-    if (libc.count > 1)
-        resolve_elsewhere();
-    /* jump.S needs the first; the next four are called without a look-up; the others stand in for calls of
-     * other names. */
-    return found(&real_syscall, "syscall") && found(&real_write, "write") &&
-           found(&real_send, "send") && found(&real_read, "read") &&
-           found(&real_recv, "recv") && found(&real_sendto, "sendto") &&
-           found(&real_sendmsg, "sendmsg");
-}
-
 /* ---- names that this libc lacks -----------------------------------------
  *
  * Calls of names that this libc lacks.  We export every name of surface.def, so a weak reference or dlsym
@@ -124,7 +52,8 @@ bool real_resolve(void) {
  * lacks the call: each name says so in its own manner.
  */
 
-long absent_call(void) {
+/* That of a required name, and of one that fails as an absent system call does. */
+static long absent_call(void) {
     errno = ENOSYS;
     return -1;
 }
@@ -199,4 +128,78 @@ void *absent(void **slot, const char *name) {
 #include "surface.def"
 #undef ROW
     return (void *)(uintptr_t)absent_call;
+}
+
+/* ---- finding them ------------------------------------------------------------ */
+
+/* The rows are written out: tables with pointers would be 520 relocations at each start. */
+void *real_find(void **slot, const char *name) {
+    void *found = NULL;
+#define ROW(row, need, family, role)
+#define VERSION(older, row, version, newest)           \
+    if (slot == &real_##older)                         \
+        found = find_version(#row, version, newest);   \
+    else if (slot == &real_##row)                      \
+        found = find_version(#row, newest, newest);
+#include "surface.def"
+#undef ROW
+#undef VERSION
+    if (!found)
+        found = libc_symbols_find(&libc, name, NULL);
+    if (!found)
+        found = dlsym(RTLD_NEXT, name);
+    if (!found)
+        found = absent(slot, name);
+    STORE(slot, found);
+    return found;
+}
+
+/* False: libc lacks a required name. */
+static bool resolve(void **slot, const char *name, enum need need) {
+    void *found = LOAD(slot);
+    if (!found)
+        found = real_find(slot, name);
+    return need != NEED_required || found != (void *)(uintptr_t)absent_call;
+}
+
+static bool found(void **slot, const char *name) {
+    return resolve(slot, name, NEED_required);
+}
+
+/* Every name, by dlsym. */
+static bool resolve_all(void) {
+    bool complete = true;
+#define ROW(name, need, family, role)         complete &= resolve(&real_##name, #name, NEED_##need);
+#define VERSION(older, name, version, newest) resolve(&real_##older, #name, NEED_optional);
+#include "surface.def"
+#undef ROW
+#undef VERSION
+    return complete;
+}
+
+/* Resolves, by dlsym, the names that another library defines too. */
+static void resolve_elsewhere(void) {
+#define ROW(name, need, family, role)           \
+    if (libc_symbols_elsewhere(&libc, #name))   \
+        resolve(&real_##name, #name, NEED_optional);
+#define VERSION(older, name, version, newest)   \
+    if (libc_symbols_elsewhere(&libc, #name))   \
+        resolve(&real_##older, #name, NEED_optional);
+#include "surface.def"
+#undef ROW
+#undef VERSION
+}
+
+bool real_resolve(void) {
+    libc_symbols_open(&libc);
+    if (libc.count == 0)
+        return resolve_all();
+    if (libc.count > 1)
+        resolve_elsewhere();
+    /* jump.S needs the first; the next four are called without a look-up; the others stand in for calls of
+     * other names. */
+    return found(&real_syscall, "syscall") && found(&real_write, "write") &&
+           found(&real_send, "send") && found(&real_read, "read") &&
+           found(&real_recv, "recv") && found(&real_sendto, "sendto") &&
+           found(&real_sendmsg, "sendmsg");
 }

@@ -80,6 +80,9 @@ bool real_resolve(void);
 /* At the first call of a name. */
 void *real_find(void **slot, const char *name);
 
+/* What a call of `name`, whose next definition belongs in `slot`, does where this libc lacks it. */
+void *absent(void **slot, const char *name);
+
 /* The next `name`, with its own type. */
 #define REAL(name)                                                                           \
     __extension__({                                                                          \
@@ -90,14 +93,6 @@ void *real_find(void **slot, const char *name);
 /* The same for the shortest paths: NULL if it has not been looked up yet.  Once the gate is open, write,
  * send, read, recv, sendto and sendmsg have been (real_resolve). */
 #define REAL_FOUND(name) ((__typeof__(&name))LOAD(&real_##name))
-
-/* ---- names that this libc lacks ----------------------------------------- */
-
-/* What a call of `name`, whose next definition belongs in `slot`, then does (surface.def). */
-void *absent(void **slot, const char *name);
-
-/* That of a required name, and of one that fails as an absent system call does. */
-long absent_call(void);
 
 /* ---- the address of a name in libc, read from libc's own symbol table (libc_symbols.c) ----------
  *
