@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include <arpa/inet.h>
-#include <string.h>
 
 #include "clock.h"
 

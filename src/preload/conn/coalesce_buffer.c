@@ -10,9 +10,7 @@
  */
 #include "coalesce_buffer.h"
 
-#include <errno.h>
 #include <linux/futex.h>
-#include <string.h>
 #include <sys/uio.h>
 
 #include "clock.h"

@@ -12,7 +12,6 @@
 #define UNSTALL_COALESCE_BUFFER_H
 
 #include <limits.h>
-#include <string.h>
 
 #include "conn.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "conn.h"
 
-#include <string.h>
-
 #include "coalesce_buffer.h"
 #include "fds.h"
 

@@ -5,7 +5,6 @@
  */
 #include "lock.h"
 
-#include <errno.h>
 #include <linux/futex.h>
 
 #include "clock.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "raw_thread.h"
 
-#include <errno.h>
 #include <linux/futex.h>
-#include <string.h>
 
 #if defined(__i386__)
 #include <asm/ldt.h>

@@ -14,9 +14,6 @@
  */
 #include "reentry.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "coalesce_buffer.h"
 #include "config.h"
 #include "fds.h"

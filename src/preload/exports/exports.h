@@ -15,8 +15,6 @@
 
 #ifndef __ASSEMBLER__
 
-#include <errno.h>
-
 #include "process.h"
 #include "raw_thread.h"
 #include "readable.h"

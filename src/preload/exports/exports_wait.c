@@ -8,7 +8,6 @@
  * messages usually go on after a wait that returns at once.  Without a turn the common ones forward by a
  * jump: what they do in one is a function of its own, because only that one needs a frame.
  */
-#include <string.h>
 
 #include "exports.h"
 

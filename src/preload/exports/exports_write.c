@@ -5,7 +5,6 @@
  * A write to what is known to be no TCP stream, in a thread without an open turn, needs nothing.  It goes to
  * the next definition by a jump, if that is known: a look-up would need a frame.
  */
-#include <limits.h>
 
 #include "exports.h"
 

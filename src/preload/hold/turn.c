@@ -17,7 +17,6 @@
  */
 #include "turn.h"
 
-#include <errno.h>
 #include <linux/tcp.h>
 #include <pthread.h>
 

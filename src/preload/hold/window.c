@@ -28,11 +28,9 @@
  */
 #include "window.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 #include "turn.h"
 #include "fds.h"

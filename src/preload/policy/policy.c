@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "policy.h"
 
-#include <errno.h>
-
 enum {
     WINDOW_END_COST = 4, /* added for a hold that the window ended; a turn's end subtracts 1 */
     WINDOW_END_LIMIT = 16,

@@ -5,8 +5,6 @@
  */
 #include "process.h"
 
-#include <errno.h>
-#include <string.h>
 #include <sys/auxv.h>
 
 #include "readable.h"

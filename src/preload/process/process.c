@@ -10,10 +10,8 @@
  */
 #include "process.h"
 
-#include <errno.h>
 #include <linux/keyctl.h>
 #include <linux/limits.h>
-#include <string.h>
 
 #include "fds.h"
 #include "readable.h"

@@ -3,9 +3,6 @@
  * A call that moves bytes, but cannot have the connection's lock: it passes, or its bytes are set aside
  * (reentry.h).  Also the errors that only we can tell: of bytes that a write had buffered, or kept.
  */
-#include <errno.h>
-#include <limits.h>
-#include <string.h>
 
 #include "coalesce.h"
 #include "real.h"

@@ -2,8 +2,6 @@
  *
  * Finding a connection: classifying at first sight, filters, configuration.
  */
-#include <errno.h>
-#include <unistd.h>
 
 #include "shim.h"
 

@@ -10,10 +10,7 @@
  */
 #include "coalesce.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <linux/futex.h>
-#include <string.h>
 
 #include "real.h"
 #include "reentry.h"

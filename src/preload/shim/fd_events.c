@@ -4,9 +4,7 @@
  * before its real close, so that the kernel cannot reuse the number while it still
  * refers to the old connection.  Creation always resets the state of the number.
  */
-#include <errno.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "coalesce.h"
 #include "evidence.h"

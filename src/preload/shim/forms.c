@@ -3,8 +3,6 @@
  * The forms of a write: its bytes, the call as the application made it, and how a call of the application
  * fails.  What follows a pointer of the caller looks first whether it is readable memory.
  */
-#include <errno.h>
-#include <limits.h>
 
 #include "readable.h"
 #include "real.h"

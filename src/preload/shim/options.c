@@ -4,7 +4,6 @@
  * conn_missed(): what was set aside while the lock could not be had, options among it.
  */
 #include <linux/tcp.h>
-#include <string.h>
 
 #include "evidence.h"
 #include "reentry.h"

@@ -2,7 +2,6 @@
  *
  * Reads, and calls on other descriptors that end the turn of a thread.
  */
-#include <errno.h>
 
 #include "evidence.h"
 #include "real.h"

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <link.h>
-#include <string.h>
 
 enum { NUMBERS = 128, LAST_LOOK = 8, SILENT_NS = 10000000 };
 

@@ -2,8 +2,6 @@
  *
  * Descriptors inside messages (SCM_RIGHTS).
  */
-#include <limits.h>
-#include <string.h>
 
 #include "readable.h"
 #include "reentry.h"

@@ -27,9 +27,6 @@
  */
 #include "coalesce.h"
 
-#include <errno.h>
-#include <limits.h>
-
 #include "real.h"
 #include "reentry.h"
 #include "stats_file.h"

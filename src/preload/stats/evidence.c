@@ -9,7 +9,6 @@
 #include "evidence.h"
 
 #include <linux/tcp.h>
-#include <string.h>
 
 #include "clock.h"
 #include "stats_file.h"

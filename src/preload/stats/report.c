@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
 #include <arpa/inet.h>
-#include <string.h>
 
 #include "evidence.h"
 #include "fds.h"

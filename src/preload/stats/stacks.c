@@ -19,7 +19,6 @@
 #include "evidence.h"
 
 #include <fcntl.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
 

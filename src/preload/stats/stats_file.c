@@ -6,16 +6,13 @@
  */
 #include "stats_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <linux/futex.h>
 #include <linux/magic.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/vfs.h>
-#include <time.h>
 
 #include "clock.h"
 #include "control.h"

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Macros that every file of the preloaded library uses.  All symbols are hidden
+ * What most files of the preloaded library use: macros, and these headers of libc.  All symbols are hidden
  * (-fvisibility=hidden), except those marked EXPORT.
  */
 #ifndef UNSTALL_BASE_H
 #define UNSTALL_BASE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define EXPORT        __attribute__((visibility("default")))
 /* -fvisibility=hidden concerns definitions only: without this the compiler takes the address of another

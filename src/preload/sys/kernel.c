@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernel.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/tcp.h>
 #include <poll.h>

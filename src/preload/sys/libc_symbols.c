@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "real.h"
 
-#include <string.h>
-
 /* ---- the tables of a library ------------------------------------------- */
 
 /* glibc has added the base to the addresses of the dynamic section on most processors, musl on none. */

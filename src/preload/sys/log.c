@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "log.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/limits.h>
 #include <poll.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "raw.h"

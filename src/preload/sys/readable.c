@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "readable.h"
 
-#include <errno.h>
 #include <link.h>
 #include <sys/auxv.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include "real.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 
 #include "raw.h"
 #include "log.h"
