@@ -28,8 +28,7 @@ const char *stats_control_wrong(const struct stats_control *c) {
         return "another version";
     if (c->mode >= STATS_MODES && c->mode != CONTROL_KEEP)
         return "an unknown mode";
-    if (c->window_us &&
-        (c->window_us < CONTROL_WINDOW_MIN_US || c->window_us > CONTROL_WINDOW_MAX_US))
+    if (c->window_us && (c->window_us < WINDOW_MIN_US || c->window_us > WINDOW_MAX_US))
         return "a window that is not from 500 to 100000 us";
     if (c->arm_count > STATS_ARMS)
         return "more than 6 arms";
@@ -38,7 +37,7 @@ const char *stats_control_wrong(const struct stats_control *c) {
     for (uint32_t i = 0; i < c->arm_count; i++) {
         if (c->arm_mode[i] >= STATS_MODES)
             return "an arm with an unknown mode";
-        if (c->arm_weight[i] == 0 || c->arm_weight[i] > CONTROL_WEIGHT_MAX)
+        if (c->arm_weight[i] == 0 || c->arm_weight[i] > ARM_WEIGHT_MAX)
             return "an arm whose weight is not from 1 to 1000";
     }
     return NULL;

@@ -17,9 +17,9 @@
 #include "stats_format.h"
 
 enum {
-    CONTROL_WEIGHT_MAX = 1000,
-    CONTROL_WINDOW_MIN_US = 500,
-    CONTROL_WINDOW_MAX_US = 100000,
+    ARM_WEIGHT_MAX = 1000,
+    WINDOW_MIN_US = 500, /* a thread keeps no shorter one: docs/kernel.md, "A thread that ends a window" */
+    WINDOW_MAX_US = 100000,
 };
 
 /* A block is copied word by word, each word by one atomic access. */

@@ -13,10 +13,10 @@
 #ifndef UNSTALL_CONFIG_H
 #define UNSTALL_CONFIG_H
 
+#include "control.h"
+#include "log.h"
 #include "policy.h"
 #include "stalls.h"
-#include "stats_format.h"
-#include "log.h"
 
 /* ---- the arms of an experiment ------------------------------------------
  *
@@ -25,8 +25,6 @@
  * An assignment is a function of the seed and of the connection's key, so that
  * the same seed gives the same assignment again.
  */
-
-enum { ARM_WEIGHT_MAX = 1000 };
 
 struct arms {
     uint32_t count;      /* 0: no experiment */
@@ -44,8 +42,6 @@ bool arms_equal(const struct arms *a, const struct arms *b);
 /* ---- the configuration -------------------------------------------------- */
 
 enum {
-    WINDOW_MIN_US = 500, /* a thread keeps no shorter one: docs/kernel.md, "A thread that ends a window" */
-    WINDOW_MAX_US = 100000,
     WINDOW_DEFAULT_US = 1000,
     SMALL_MAX = 65536,
     SMALL_DEFAULT = 4096,

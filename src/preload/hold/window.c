@@ -310,7 +310,7 @@ static bool waits_for_another_turn(bool buffers, unsigned position) {
 }
 
 /* start_lock held. */
-static enum window_state decide(bool buffers, unsigned position, bool pauses) {
+static enum window_state decide(bool buffers, unsigned position) {
     bool wanted = is_wanted(buffers);
     if (wanted && waits_for_another_turn(buffers, position))
         return WINDOW_NONE;
@@ -318,7 +318,7 @@ static enum window_state decide(bool buffers, unsigned position, bool pauses) {
         return WINDOW_REFUSED;
     if (!wanted)
         return config()->thread == THREAD_NEVER ? WINDOW_NEVER : WINDOW_WITHOUT;
-    uint64_t until = pauses ? LOAD(&paused_until) : 0;
+    uint64_t until = position ? LOAD(&paused_until) : 0;
     if (until && clock_coarse() < until)
         return WINDOW_NONE;
     if (!raw_thread_has_left(&thread))
@@ -329,20 +329,16 @@ static enum window_state decide(bool buffers, unsigned position, bool pauses) {
     return error == -EBUSY ? WINDOW_NONE : error ? WINDOW_REFUSED : WINDOW_RUNS;
 }
 
-static void decide_state(bool buffers, unsigned position, bool pauses) {
+void window_decide(bool buffers, unsigned position) {
     STORE(&hold_acted, true);
     if (!spin_lock(&start_lock))
         return;
     enum window_state state = window_state();
     if (!config()->no_syscalls && !LOAD(&start_inhibitors) &&
         (state == WINDOW_NONE || (state == WINDOW_WITHOUT && buffers) ||
-         (state == WINDOW_REFUSED && !pauses)))
-        __atomic_store_n(&window_now, (int)decide(buffers, position, pauses), __ATOMIC_SEQ_CST);
+         (state == WINDOW_REFUSED && position == 0)))
+        __atomic_store_n(&window_now, (int)decide(buffers, position), __ATOMIC_SEQ_CST);
     spin_unlock(&start_lock);
-}
-
-void window_decide(bool buffers, unsigned position) {
-    decide_state(buffers, position, true);
 }
 
 bool window_is_task(long task) {
@@ -397,7 +393,7 @@ void window_threads_seen(void) {
 /* The thread may have been stopped, and have gone on without c, while c's holder stood still. */
 void conn_waits(struct conn *c) {
     if (window_state() != WINDOW_RUNS)
-        decide_state(true, 0, false);
+        window_decide(true, 0);
     window_watch(c);
 }
 
@@ -411,7 +407,7 @@ bool window_has_left(void) {
 void window_goes_on(void) {
     if (!config()->buffers || !window_has_left())
         return;
-    decide_state(true, 0, false);
+    window_decide(true, 0);
     if (window_state() != WINDOW_RUNS)
         hold_push_buffers(false);
     FDS_EACH(c)

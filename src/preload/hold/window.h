@@ -76,7 +76,8 @@ extern INTERNAL int window_process;
 
 /* Runs before the first hold or the first buffered write, which is number `position` of its turn, from 1:
  * starts the thread if the program needs it.  Where it stays undecided (WINDOW_NONE), nothing may be held
- * now.  Takes no connection's lock; the caller must hold none. */
+ * now.  Position 0: for bytes that wait already, also in the pause after a change of rights.  Takes no
+ * connection's lock; the caller must hold none. */
 void window_decide(bool buffers, unsigned position);
 
 /* Ends the thread and waits for its end.  The next hold decides again.  True: it ran. */

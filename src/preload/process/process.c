@@ -262,17 +262,13 @@ void process_loses_counter(void) {
 /* The next vfork, whose child will run on our memory.  NULL in such a child, or before
  * initialisation: the call then passes through. */
 void *unstall_vfork_begins(void) {
-    if (self.depth && !self.vforked) { /* a handler that interrupted us: its child is marked too */
-        self.vforked = true;
-        return (void *)(uintptr_t)REAL(vfork);
-    }
-    if (!gate_enter())
+    bool nested = self.depth && !self.vforked; /* in a handler that interrupted us: its child is marked too */
+    if (!nested && !gate_enter())
         return NULL;
-    int saved = errno;
-    process_runs_program();
-    errno = saved;
+    if (!nested)
+        process_runs_program();
     self.vforked = true;
-    return (void *)(uintptr_t)REAL(vfork);
+    return unstall_vfork_next();
 }
 
 void *unstall_vfork_next(void) {

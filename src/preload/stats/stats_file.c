@@ -15,7 +15,6 @@
 #include <sys/vfs.h>
 
 #include "clock.h"
-#include "control.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
@@ -157,7 +156,8 @@ static int open_trimmed(const char *path) {
     return at;
 }
 
-struct stats_file *stats_file(const char *path, uint64_t started_ns) {
+/* A new file, mapped, all zero; or NULL after a warning.  No descriptor stays open. */
+static struct stats_file *new_file(const char *path, uint64_t started_ns) {
     int at = open_trimmed(path);
     if (at < 0)
         return NULL;
@@ -234,7 +234,7 @@ static void control_begins(struct stats_file *s);
 
 static void make(void) {
     uint64_t started_ns = real_time_ns();
-    struct stats_file *s = stats_file(config()->stats, started_ns);
+    struct stats_file *s = new_file(config()->stats, started_ns);
     if (!s) {
         STORE_RELEASE(&stats_state, LIFE_REFUSED);
         return;
@@ -410,10 +410,6 @@ void stats_file_goes_on(void) {
 
 _Static_assert((int)STATS_MODES == (int)MODES && (int)STATS_MODE_AUTO == (int)MODE_AUTO,
                "the modes of the statistics file are ours");
-_Static_assert((int)ARM_WEIGHT_MAX == (int)CONTROL_WEIGHT_MAX &&
-                   (int)WINDOW_MIN_US == (int)CONTROL_WINDOW_MIN_US &&
-                   (int)WINDOW_MAX_US == (int)CONTROL_WINDOW_MAX_US,
-               "the limits of the control block are ours");
 
 enum { UNFINISHED_NS = 1000000000 };
 

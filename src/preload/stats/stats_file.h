@@ -18,10 +18,6 @@ static inline struct stats_file *stats_file_now(void) {
     return LOAD_ACQUIRE(&stats_file_mapped);
 }
 
-/* A new file PID-STARTED.unstall in `directory`, mapped, all zero; or NULL after
- * a warning.  No descriptor stays open.  Call with all signals blocked. */
-struct stats_file *stats_file(const char *directory, uint64_t started_ns);
-
 /* Reserve the pages of this part.  False: no room, or a seccomp filter forbids the call; the
  * caller must not touch them.  Uses MADV_POPULATE_WRITE (Linux 5.14); on older kernels the
  * whole file is reserved when it is made. */
