@@ -264,7 +264,8 @@ static void open_socket(int fd, uint8_t how) {
         shim_socket_made(fd, AF_INET, SOCK_STREAM, 0);
         struct call call = shim_connect_begins(fd);
         struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = 80};
-        shim_connect_ended(call, how & 8 ? 0 : -1, EINPROGRESS, (struct sockaddr *)&peer, sizeof(peer));
+        errno = EINPROGRESS;
+        shim_connect_ended(call, how & 8 ? 0 : -1, (struct sockaddr *)&peer, sizeof(peer));
     } else {
         fds_forget(fd); /* received, or inherited: known by its first use */
     }

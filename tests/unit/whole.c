@@ -34,7 +34,7 @@ struct conn *whole_connected(int fd) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(80)};
     shim_socket_made(fd, AF_INET, SOCK_STREAM, 0);
     struct call call = shim_connect_begins(fd);
-    shim_connect_ended(call, 0, 0, (struct sockaddr *)&to, sizeof(to));
+    shim_connect_ended(call, 0, (struct sockaddr *)&to, sizeof(to));
     fake_log();
     return call.conn;
 }

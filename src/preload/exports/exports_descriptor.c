@@ -110,9 +110,7 @@ EXPORT int socket(int domain, int type, int protocol) {
 EXPORT int connect(int fd, const struct sockaddr *address, socklen_t length) {
     struct call call = shim_connect_begins(fd);
     int result = REAL(connect)(fd, address, length);
-    int error = errno;
-    shim_connect_ended(call, result, error, address, length);
-    errno = error;
+    shim_connect_ended(call, result, address, length);
     return result;
 }
 ALSO(__connect, connect)

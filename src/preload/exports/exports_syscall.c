@@ -125,7 +125,6 @@ static bool may_wait(long n, long a, long b, long c, long d) {
 /* Runs before calls that return twice; jump.S then makes the call without a frame of ours.  So what ends
  * after a fork ends before it here: until the call another thread may start the window's thread again. */
 void unstall_syscall_begins(long n, long a, long b) {
-    int saved = errno;
     uint32_t barred;
     (void)b; /* on i386 jump.S does not pass it */
 #ifdef __s390x__
@@ -143,7 +142,6 @@ void unstall_syscall_begins(long n, long a, long b) {
     else
         barred = process_clones(CLONE_VM); /* SYS_vfork */
     process_forked(-1, barred);
-    errno = saved;
 }
 
 #ifdef SYS_socketcall
@@ -262,9 +260,7 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_connect: {
         struct call connect = shim_connect_begins((int)a);
         result = NEXT();
-        const int error = errno;
-        shim_connect_ended(connect, (int)result, error, buffer, (socklen_t)c);
-        errno = error;
+        shim_connect_ended(connect, (int)result, buffer, (socklen_t)c);
         return result;
     }
     case SYS_shutdown:

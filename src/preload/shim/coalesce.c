@@ -196,8 +196,8 @@ static int follow(struct call call, struct write_request *o) {
  * buffered bytes by a blocking call, so that EINTR, SA_RESTART and SO_SNDTIMEO keep
  * their effect.  DRAIN_FAILS: errno is set and the lock is released.  DRAIN_MISSED: the lock cannot be had
  * again.
- * Where the application's descriptor is closed meanwhile, o->fd becomes one of our own, for
- * close_own(). */
+ * Where the application's descriptor is closed meanwhile, o->fd becomes one of our own, which the caller
+ * closes. */
 enum drain { DRAIN_OVER, DRAIN_FAILS, DRAIN_MISSED };
 static enum drain drain(struct conn *c, struct write_request *o) {
     const struct call call = call_of(c);
@@ -216,14 +216,6 @@ static enum drain drain(struct conn *c, struct write_request *o) {
         return DRAIN_FAILS;
     }
     return locked ? DRAIN_OVER : DRAIN_MISSED;
-}
-
-/* Closes o->fd if it is not `fd`.  No lock held; errno unchanged. */
-static void close_own(const struct write_request *o, int fd) {
-    int saved = errno;
-    if (UNLIKELY(o->fd != fd))
-        kernel->close(o->fd);
-    errno = saved;
 }
 
 /* Sends what is left of a write whose first `sent` bytes have left.  The kernel tells the error that ends a
@@ -304,7 +296,8 @@ ssize_t coalesce_send_with(struct conn *c, const struct write_request *o, const 
         conn_count_sent(c, p->bytes, sent);
     if (UNLIKELY(aside))
         sent = reentry_write(&now);
-    close_own(&now, o->fd);
+    if (UNLIKELY(now.fd != o->fd))
+        kernel->close(now.fd);
     return sent;
 }
 
@@ -327,7 +320,7 @@ enum bulk coalesce_send_header(struct conn *c, const struct write_request *o) {
             return end == DRAIN_FAILS ? BULK_FAILS : BULK_ASIDE;
         if (UNLIKELY(now.fd != o->fd)) { /* closed meanwhile: the call would go to another file */
             conn_unlock(c);
-            close_own(&now, o->fd);
+            kernel->close(now.fd);
             errno = EBADF;
             return BULK_FAILS;
         }

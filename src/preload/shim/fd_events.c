@@ -109,10 +109,9 @@ static void forget_stream(struct conn *c) {
     c->origin = ORIGIN_FOREIGN;
 }
 
-void shim_connect_ended(struct call call, int result, int error, const struct sockaddr *address,
-                        socklen_t length) {
+void shim_connect_ended(struct call call, int result, const struct sockaddr *address, socklen_t length) {
     struct conn *c = call.conn;
-    if (!c || (result != 0 && error != EINPROGRESS))
+    if (!c || (result != 0 && errno != EINPROGRESS))
         return;
     rings_before_connection();
     if (!call_lock(call)) {

@@ -106,20 +106,12 @@ static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssiz
             errno = error;
             return -1;
         }
-    } else if (UNLIKELY(got == 0 && LOAD(&c->evidence) != NULL)) {
-        int saved = errno;
-        if (call_lock(call)) {
-            evidence_ends(c, c->fd);
-            conn_unlock(c);
-        }
-        errno = saved;
-    } else if (got < 0 && errno != EAGAIN && errno != EINTR) {
-        int error = errno;
-        if (call_lock(call)) {
-            policy_met(&c->policy, error); /* the next write must not appear to succeed */
-            conn_unlock(c);
-        }
-        errno = error;
+    } else if (UNLIKELY(got == 0 && LOAD(&c->evidence) != NULL) && call_lock(call)) {
+        evidence_ends(c, c->fd);
+        conn_unlock(c);
+    } else if (got < 0 && errno != EAGAIN && errno != EINTR && call_lock(call)) {
+        policy_met(&c->policy, errno); /* the next write must not appear to succeed */
+        conn_unlock(c);
     }
     return got;
 }
@@ -138,10 +130,8 @@ static inline ssize_t input_ends(struct call call, ssize_t got, size_t asked) {
 
 /* The lock cannot be had. */
 COLD ssize_t input_aside(struct call call, ssize_t got) {
-    int saved = errno;
     if (!call_seems_stale(call))
         reentry_set_aside(call.conn, ASIDE_INPUT, 0);
-    errno = saved;
     return got;
 }
 

@@ -173,10 +173,9 @@ void shim_other_write(int fd);
 
 void shim_socket_made(int fd, int domain, int type, int protocol);
 void shim_accepted(int listener, int fd);
-/* shim_connect_begins() runs before connect(2), shim_connect_ended() after it, with its result. */
+/* shim_connect_begins() runs before connect(2), shim_connect_ended() after it, with its result and errno. */
 struct call shim_connect_begins(int fd);
-void shim_connect_ended(struct call call, int result, int error, const struct sockaddr *address,
-                        socklen_t length);
+void shim_connect_ended(struct call call, int result, const struct sockaddr *address, socklen_t length);
 void shim_listens(int fd);
 /* Runs before shutdown(2).  Returns the `how` of the program's call, or SHIM_SHUT_LATER: the kernel has no
  * room for buffered bytes, and the call is made when they are sent. */

@@ -123,14 +123,13 @@ static struct conn *tally(struct conn *c, int fd) {
     return c;
 }
 
-/* ---- after the send; no lock held, errno unchanged ----------------------------- */
+/* ---- after the send; no lock held; errno is the call's: calls of our own leave it (raw.h) ---- */
 
 /* The kernel took fewer bytes than were counted, or none.  `*held`: bytes were held before this write, and
  * still are; NULL: it changed nothing about that. */
 static void undo(struct call call, const struct policy_action *action, size_t bytes, ssize_t sent,
                  const bool *held) {
     struct conn *c = call.conn;
-    int saved = errno;
     bool locked = call_lock(call);
     if (locked || !call_seems_stale(call))
         conn_count_sent(c, bytes, sent);
@@ -154,10 +153,9 @@ static void undo(struct call call, const struct policy_action *action, size_t by
             STORE(&c->held, *held);
         if (again && !window_watch(c))
             hold_push(c, PUSH_PROCESS);
-        policy_met(&c->policy, saved);
+        policy_met(&c->policy, errno);
     }
     conn_unlock(c);
-    errno = saved;
 }
 
 /* The kernel has taken the first bytes. */
@@ -175,7 +173,6 @@ static void note_established(struct call call) {
  * thread had no CPU.  The bytes came after the push, so the kernel holds them all the same. */
 static void hold_after_push(struct call call) {
     struct conn *c = call.conn;
-    int saved = errno;
     if (!call_lock(call)) {
         if (!call_seems_stale(call))
             reentry_set_aside(c, ASIDE_PUSH, 0);
@@ -188,21 +185,18 @@ static void hold_after_push(struct call call) {
             hold_push(c, PUSH_PROCESS);
     }
     conn_unlock(c);
-    errno = saved;
 }
 
 /* A write in a mode that does not cure sent no byte; `error` is its errno, or 0.  If the mode changes later,
  * no write may appear to succeed after an error that the application has seen. */
 static void note_not_sent(struct call call, int error) {
     struct conn *c = call.conn;
-    int saved = errno;
     if (!call_lock(call))
         return;
     policy_met(&c->policy, error);
     if (c->evidence)
         tally_unsent(c, NULL);
     conn_unlock(c);
-    errno = saved;
 }
 
 /* The kernel took only a part of the write, or none.  If the descriptor is no socket, the application has
@@ -419,18 +413,16 @@ static void account_sent(struct conn *c, const struct write_request *o, size_t s
 static ssize_t write_connects(const struct write_request *o) {
     struct call call = shim_connect_begins(o->fd);
     ssize_t sent = shim_forward(o);
-    int error = errno;
     const struct sockaddr *address = o->message ? o->message->msg_name : o->address;
     socklen_t length = o->message ? o->message->msg_namelen : o->address_length;
-    if (address && (sent >= 0 || error == EINPROGRESS))
-        shim_connect_ended(call, sent < 0 ? -1 : 0, error, address, length);
+    if (address && (sent >= 0 || errno == EINPROGRESS))
+        shim_connect_ended(call, sent < 0 ? -1 : 0, address, length);
     if (sent > 0 && call.conn && call_lock(call)) {
         if (call.conn->evidence)
             tally_write_begins(call.conn);
         account_sent(call.conn, o, (size_t)sent);
         conn_unlock(call.conn);
     }
-    errno = error;
     return sent;
 }
 
@@ -511,19 +503,16 @@ void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, b
     struct conn *c = call.conn;
     if (!c || moved == 0)
         return;
-    int saved = errno;
     if (UNLIKELY(!conn_lock(c))) {
         if (moved > 0 && !call_seems_stale(call))
             conn_count_bytes(c, (uint64_t)moved);
-        errno = saved;
         return;
     }
     bool stale = call_is_stale(call);
     if (moved < 0 || stale) {
         if (!stale)
-            policy_met(&c->policy, saved);
+            policy_met(&c->policy, errno);
         conn_unlock(c);
-        errno = saved;
         return;
     }
     policy_established(&c->policy);
@@ -538,7 +527,6 @@ void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, b
         decide_apply(c, &action, fd);
     }
     conn_unlock(c);
-    errno = saved;
 }
 
 /* ---- a write that needs preparation, or is none of the usual ones ------------------- */
