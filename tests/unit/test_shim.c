@@ -243,7 +243,7 @@ Test(shim, a_buffer_stays_while_a_thread_sends_from_it) {
     fake_real.answers[fake_real.count] = 2;
     EXPECT_INT("all", whole_write_long(5, 5000), 5000);
     const char *log = fake_log();
-    cr_expect(strstr(log, " SEND(5,ab") && !strstr(log, "(5,cdef"), "to another: %s", log);
+    cr_expect(strstr(log, " SENDMSG(5,ab") && !strstr(log, "(5,cdef"), "to another: %s", log);
     EXPECT_INT("depth", self.depth, 0);
 }
 

@@ -101,14 +101,18 @@ EXPORT ssize_t __recvfrom_chk(int fd, void *buffer, size_t bytes, size_t size, i
                               struct sockaddr *address, socklen_t *length)
     READ(flags & MSG_DONTWAIT, bytes, REAL(__recvfrom_chk)(fd, buffer, bytes, size, flags, address, length))
 
-ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw) {
-    struct call call = shim_read_begins(fd, flags & MSG_DONTWAIT);
-    ssize_t got = raw ? REAL(syscall)(SYS_recvmsg, fd, message, flags)
-                      : REAL(recvmsg)(fd, message, flags);
-    if (got >= 0)
-        shim_descriptors_arrive(message);
-    return shim_read_ends(call, got, ASKED(message->msg_iov, message->msg_iovlen));
-}
+/* The body of a recvmsg by `next`. */
+#define RECEIVE(next)                                                                   \
+    {                                                                                   \
+        struct call call = shim_read_begins(fd, flags & MSG_DONTWAIT);                  \
+        ssize_t got = next;                                                             \
+        if (got >= 0)                                                                   \
+            shim_descriptors_arrive(message);                                           \
+        return shim_read_ends(call, got, ASKED(message->msg_iov, message->msg_iovlen)); \
+    }
+
+ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw)
+    RECEIVE(raw ? REAL(syscall)(SYS_recvmsg, fd, message, flags) : REAL(recvmsg)(fd, message, flags))
 
 EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
     return unstall_recvmsg(fd, message, flags, false);
@@ -146,11 +150,6 @@ EXPORT int __recvmmsg64(int fd, struct mmsghdr *messages, unsigned count, int fl
                                  REAL(__recvmmsg64)(fd, messages, count, flags, timeout));
 }
 
-EXPORT ssize_t __recvmsg64(int fd, struct msghdr *message, int flags) {
-    struct call call = shim_read_begins(fd, flags & MSG_DONTWAIT);
-    ssize_t got = REAL(__recvmsg64)(fd, message, flags);
-    if (got >= 0)
-        shim_descriptors_arrive(message);
-    return shim_read_ends(call, got, ASKED(message->msg_iov, message->msg_iovlen));
-}
+EXPORT ssize_t __recvmsg64(int fd, struct msghdr *message, int flags)
+    RECEIVE(REAL(__recvmsg64)(fd, message, flags))
 #endif

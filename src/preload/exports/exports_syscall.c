@@ -89,12 +89,10 @@ static bool is_ipc_wait(long call) {
 }
 #endif
 
-/* False if the arguments show, without following a pointer, that the call does not wait: such a call
+/* Of a number that WAITS: all others have a case of their own.  False if the arguments show, without following a pointer, that the call does not wait: such a call
  * ends no turn. */
 static bool may_wait(long n, long a, long b, long c, long d) {
     (void)a; /* unused if there is no SYS_ipc */
-    if (n < 0 || n >= SYSCALL_NUMBERS || unstall_syscalls[n] != SYSCALL_WAITS)
-        return false;
     switch (n) {
 #ifdef SYS_futex_time64
     case SYS_futex_time64:

@@ -197,17 +197,12 @@ extern INTERNAL bool hold_acted;
  * of another thread's write are lost. */
 extern INTERNAL bool hold_refused;
 
-/* True: neither the configuration nor the end of the process forbids holds. */
-static inline bool decide_allows_holds(const struct config *now) {
-    return !now->no_syscalls && !LOAD(&hold_refused);
-}
-
 /* The only function that makes the limits.  The fast path already has `now` and `window`. */
 static inline struct policy_limits decide_limits_now(const struct config *now, enum window_state window) {
     return (struct policy_limits){
         .small = now->small,
         .override = now->override,
-        .may_hold = window_may_hold(window) && decide_allows_holds(now),
+        .may_hold = window_may_hold(window) && !now->no_syscalls && !LOAD(&hold_refused),
         .windowless = window_windowless(window),
     };
 }

@@ -52,18 +52,15 @@ extern INTERNAL window_tick window_ticks; /* ticks so far, the present one inclu
 bool window_watch_slow(struct conn *c);
 bool window_watch_without(struct conn *c);
 
-/* The connection begins to hold, and the thread keeps its window.  Lock held. */
-static inline bool window_watch_by_thread(struct conn *c, enum window_state state) {
-    STORE(&c->held_tick, LOAD(&window_ticks));
-    /* a thread that is about to end releases all connections of its list, after this lock */
-    return LIKELY(state == WINDOW_RUNS) && (LIKELY(c->ticking) || window_watch_slow(c));
-}
-
 /* The connection begins to hold.  Lock held; called before the send.  False: nothing bounds
  * this hold, so the caller must release it. */
 static inline bool window_watch(struct conn *c) {
     enum window_state state = window_state();
-    return window_windowless(state) ? window_watch_without(c) : window_watch_by_thread(c, state);
+    if (window_windowless(state))
+        return window_watch_without(c);
+    STORE(&c->held_tick, LOAD(&window_ticks));
+    /* a thread that is about to end releases all connections of its list, after this lock */
+    return LIKELY(state == WINDOW_RUNS) && (LIKELY(c->ticking) || window_watch_slow(c));
 }
 
 /* Of window.c alone.  A stack of connections: callers push, the thread takes all. */

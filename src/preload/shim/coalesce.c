@@ -60,18 +60,11 @@ bool coalesce_begins(struct conn *c, int fd, const struct policy_action *action,
 
 /* ---- a write behind buffered bytes ------------------------------------------- */
 
-/* These sends may block.  They are a cancellation point if the application's call is one. */
-static ssize_t send_one(const struct write_request *o, struct iovec part) {
-    if (UNLIKELY(o->raw))
-        return REAL(syscall)(SYS_sendto, o->fd, part.iov_base, part.iov_len, MSG_NOSIGNAL, NULL, 0);
-    return REAL(send)(o->fd, part.iov_base, part.iov_len, MSG_NOSIGNAL);
-}
-
-static ssize_t send_many(const struct write_request *o, struct iovec *parts, size_t count) {
+/* It may block.  It is a cancellation point if the application's call is one. */
+static ssize_t send_parts(const struct write_request *o, struct iovec *parts, size_t count, int flags) {
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = count};
-    if (UNLIKELY(o->raw))
-        return REAL(syscall)(SYS_sendmsg, o->fd, &message, o->flags | MSG_NOSIGNAL);
-    return REAL(sendmsg)(o->fd, &message, o->flags | MSG_NOSIGNAL);
+    return UNLIKELY(o->raw) ? REAL(syscall)(SYS_sendmsg, o->fd, &message, flags | MSG_NOSIGNAL)
+                            : REAL(sendmsg)(o->fd, &message, flags | MSG_NOSIGNAL);
 }
 
 /* Sends the rest of `p` after its first `done` bytes, by calls of a few parts each
@@ -95,7 +88,7 @@ static ssize_t forward_rest(const struct write_request *o, const struct parts *p
             if (part.iov_len)
                 rest[used++] = part;
         }
-        ssize_t sent = send_many(o, rest, used);
+        ssize_t sent = send_parts(o, rest, used, o->flags);
         if (sent < 0) {
             *error = errno;
             return total;
@@ -161,7 +154,7 @@ static int send_front(struct conn *c, const struct write_request *o, bool *locke
     STORE(&c->draining, true);
     reentry_drains(c);
     conn_unlock(c);
-    ssize_t sent = send_one(o, front);
+    ssize_t sent = send_parts(o, &front, 1, 0);
     int error = sent < 0 ? errno : 0;
     *locked = conn_lock(c);
     bool is_ours = LOAD(&c->buffer) ==

@@ -36,7 +36,7 @@ void shim_socket_made(int fd, int domain, int type, int protocol) {
 void shim_listens(int fd) {
     if (!gate_enter())
         return;
-    shim_tally_outside();
+    shim_tally_catch_up();
     struct conn *c = fds_lock(fd);
     if (!c)
         return;
@@ -50,7 +50,7 @@ void shim_accepted(int listener, int fd) {
         reentry_left(fd);
         return;
     }
-    shim_tally_outside();
+    shim_tally_catch_up();
     rings_before_connection();
     struct conn *l = conn_lock_fd(listener);
     if (!l) {
@@ -88,7 +88,7 @@ struct call shim_connect_begins(int fd) {
         return call;
     hold_end_turn(PUSH_WAIT);
     if (fds_conn(fds_word(fd)))
-        shim_tally_outside();
+        shim_tally_catch_up();
     struct conn *c = fds_lock(fd);
     if (!c)
         return call_on(fd);

@@ -83,8 +83,7 @@ static __attribute__((noinline)) ssize_t read_is_told(struct call call, ssize_t 
     tally_input(c, now);
     input_came(call, got, asked);
     conn_unlock(c);
-    if (UNLIKELY(tally_pending()))
-        shim_tally_catch_up();
+    shim_tally_catch_up();
     return got;
 }
 

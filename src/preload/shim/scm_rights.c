@@ -55,11 +55,12 @@ static void control_leaves(const struct msghdr *message) {
         each_passed(message, leaves);
 }
 
-void shim_descriptors_leave(const struct msghdr *message) {
+static void message_leaves(const struct msghdr *message) {
     if (may_be_read(message, sizeof(*message)))
         control_leaves(message);
 }
 
+/* One question to the kernel for the whole array. */
 void shim_messages_leave(const struct mmsghdr *messages, unsigned count) {
     if (count > IOV_MAX)
         count = IOV_MAX; /* as the kernel does */
@@ -68,7 +69,7 @@ void shim_messages_leave(const struct mmsghdr *messages, unsigned count) {
         if (all)
             control_leaves(&messages[i].msg_hdr);
         else
-            shim_descriptors_leave(&messages[i].msg_hdr);
+            message_leaves(&messages[i].msg_hdr);
 }
 
 void shim_descriptors_left(const struct msghdr *message) {
@@ -79,7 +80,7 @@ void shim_descriptors_left(const struct msghdr *message) {
 ssize_t shim_write_message(const struct write_request *o) {
     bool acted = LOAD(&hold_acted);
     if (UNLIKELY(acted))
-        shim_descriptors_leave(o->message);
+        message_leaves(o->message);
     ssize_t sent = shim_write(o);
     if (!acted && sent >= 0)
         shim_descriptors_left(o->message);

@@ -134,14 +134,12 @@ void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, b
                      uintptr_t caller);
 
 /* The descriptors in a message leave this process (SCM_RIGHTS).  Once the library has held bytes or set an
- * option (hold_acted), shim_descriptors_leave() runs before the send, because it may have to restore options;
- * the kernel may still refuse the message.  Otherwise shim_descriptors_left() runs after a send that
+ * option (hold_acted), shim_messages_leave() runs before a sendmmsg(2), because it may have to restore
+ * options; the kernel may still refuse the message.  Otherwise shim_descriptors_left() runs after a send that
  * succeeded: the kernel has then read the message and its control data. */
-void shim_descriptors_leave(const struct msghdr *message);
-/* The same for the messages of sendmmsg(2): one question to the kernel for the whole array. */
 void shim_messages_leave(const struct mmsghdr *messages, unsigned count);
 void shim_descriptors_left(const struct msghdr *message);
-/* A write of the form FORM_SENDMSG.  The message may carry descriptors. */
+/* A write of the form FORM_SENDMSG, with the same before or after it. */
 ssize_t shim_write_message(const struct write_request *o);
 /* Descriptors may have arrived: the kernel has filled in `message` and its control data. */
 void shim_descriptors_arrive(const struct msghdr *message);
@@ -286,11 +284,6 @@ ssize_t shim_tell_error(struct conn *c, int flags);
  */
 
 void shim_tally_catch_up(void);
-
-static inline void shim_tally_outside(void) {
-    if (UNLIKELY(config()->stats != NULL))
-        shim_tally_catch_up();
-}
 
 /* ---- the lock cannot be had (aside.c, reentry.h) -------------------------- */
 

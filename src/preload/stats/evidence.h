@@ -180,7 +180,7 @@ bool modules_parse(const char *line, size_t bytes, struct modules_line *out);
 
 /* ---- the report (report.c) -------------------------------------------------
  *
- * The report.  Each connection has its own counters, under its lock; they are added
+ * Each connection has its own counters, under its lock; they are added
  * to the process's totals when the connection ends.  So the write path shares no
  * counter between connections.  The report adds the connections still open.
  */

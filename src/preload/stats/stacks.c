@@ -279,25 +279,18 @@ struct stacks_piece stacks_keep(const struct evidence *e, const struct evidence_
     return piece;
 }
 
+/* Patterns are taken in order and never freed.  `adds`: one that is not there yet is added; lock held. */
 static uint32_t pattern_of(struct stats_file *s, const struct evidence *e, uintptr_t first,
-                           uintptr_t second) {
-    for (uint32_t i = 0; i < STATS_PATTERNS; i++) {
-        const struct stats_pattern *p = &s->pattern[i];
-        if (LOAD_ACQUIRE(&p->state) != STATS_VALID)
-            return EVIDENCE_NONE;
-        if (p->caller[0] == first && p->caller[1] == second && p->behind == e->behind)
-            return i;
-    }
-    return EVIDENCE_NONE;
-}
-
-/* Lock held.  Patterns are taken in order and never freed. */
-static uint32_t new_pattern(struct stats_file *s, const struct evidence *e, uintptr_t first,
-                            uintptr_t second) {
+                           uintptr_t second, bool adds) {
     for (uint32_t i = 0; i < STATS_PATTERNS; i++) {
         struct stats_pattern *p = &s->pattern[i];
-        if (p->state == STATS_VALID)
+        if (LOAD_ACQUIRE(&p->state) == STATS_VALID) {
+            if (p->caller[0] == first && p->caller[1] == second && p->behind == e->behind)
+                return i;
             continue;
+        }
+        if (!adds)
+            return EVIDENCE_NONE;
         p->row = e->row == EVIDENCE_NONE ? 0 : (uint16_t)e->row;
         p->behind = e->behind;
         p->caller[0] = first;
@@ -305,7 +298,8 @@ static uint32_t new_pattern(struct stats_file *s, const struct evidence *e, uint
         STORE_RELEASE(&p->state, STATS_VALID);
         return i;
     }
-    __atomic_fetch_add(&s->header.lost_patterns, 1, __ATOMIC_RELAXED);
+    if (adds)
+        __atomic_fetch_add(&s->header.lost_patterns, 1, __ATOMIC_RELAXED);
     return EVIDENCE_NONE;
 }
 
@@ -335,18 +329,14 @@ void stacks_pair(struct evidence *e, const struct stacks_piece *first, const str
     struct stats_file *s = allowed();
     if (!s || !w->caller || !first->caller)
         return;
-    uint32_t pattern = pattern_of(s, e, first->caller, w->caller);
+    uint32_t pattern = pattern_of(s, e, first->caller, w->caller, false);
     bool complete = pattern != EVIDENCE_NONE && LOAD(&occurrences[pattern]) >= STATS_OCCURRENCES;
     struct caller *k = caller_of(first->caller);
-    if (!complete || (k && LOAD(&k->idle) < IDLE_MOST)) {
-        if (spin_trylock(&stacks_lock)) {
-            pattern = pattern_of(s, e, first->caller, w->caller);
-            if (pattern == EVIDENCE_NONE)
-                pattern = new_pattern(s, e, first->caller, w->caller);
-            if (pattern != EVIDENCE_NONE)
-                keep_occurrence(s, e, first, pattern, w);
-            spin_unlock(&stacks_lock);
-        }
+    if ((!complete || (k && LOAD(&k->idle) < IDLE_MOST)) && spin_trylock(&stacks_lock)) {
+        pattern = pattern_of(s, e, first->caller, w->caller, true);
+        if (pattern != EVIDENCE_NONE)
+            keep_occurrence(s, e, first, pattern, w);
+        spin_unlock(&stacks_lock);
     }
     if (pattern == EVIDENCE_NONE)
         return;

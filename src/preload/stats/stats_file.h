@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes, maps and closes the statistics file, and reserves its pages part by part.
+ * The writer of the statistics file (UNSTALL_STATS); its format is src/stats_file/stats_format.h.
  *
  * A page must be reserved before any access, even a read: a fault on a full file
  * system is SIGBUS in the host.  Reserved from the start: everything up to the
@@ -24,9 +24,6 @@ static inline struct stats_file *stats_file_now(void) {
 bool stats_file_reserve(const void *part, size_t bytes);
 
 /* ---- rows and records ---------------------------------------------------
- *
- * The writer of the statistics file (UNSTALL_STATS): the file, its rows and
- * its records.  The format is src/stats_file/stats_format.h.
  *
  * The file is made when the process first uses TCP, so that a process without TCP,
  * and a fork that only runs another program, cost nothing.  Only the making uses
@@ -88,8 +85,7 @@ void stats_file_goes_on(void);
 
 /* ---- live configuration -------------------------------------------------
  *
- * Live configuration.  A tool writes the control block of the statistics file; this
- * process adopts it when a message starts, and at each tick of the window's thread.
+ * A tool writes the control block of the statistics file; this process adopts it when a message starts, and at each tick of the window's thread.
  *
  * A block with bad values, or one that stays unfinished, is ignored with one warning.
  */

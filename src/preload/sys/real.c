@@ -165,36 +165,25 @@ static bool found(void **slot, const char *name) {
     return resolve(slot, name, NEED_required);
 }
 
-/* Every name, by dlsym. */
-static bool resolve_all(void) {
-    bool complete = true;
-#define ROW(name, need, family, role)         complete &= resolve(&real_##name, #name, NEED_##need);
-#define VERSION(older, name, version, newest) resolve(&real_##older, #name, NEED_optional);
+/* Resolves by dlsym every name, or those that a library between us and libc defines, too. */
+static bool resolve_by_dlsym(void) {
+    bool every = libc.count == 0, complete = true;
+#define ROW(name, need, family, role)                  \
+    if (every || libc_symbols_elsewhere(&libc, #name)) \
+        complete &= resolve(&real_##name, #name, NEED_##need);
+#define VERSION(older, name, version, newest)          \
+    if (every || libc_symbols_elsewhere(&libc, #name)) \
+        resolve(&real_##older, #name, NEED_optional);
 #include "surface.def"
 #undef ROW
 #undef VERSION
     return complete;
 }
 
-/* Resolves, by dlsym, the names that another library defines too. */
-static void resolve_elsewhere(void) {
-#define ROW(name, need, family, role)           \
-    if (libc_symbols_elsewhere(&libc, #name))   \
-        resolve(&real_##name, #name, NEED_optional);
-#define VERSION(older, name, version, newest)   \
-    if (libc_symbols_elsewhere(&libc, #name))   \
-        resolve(&real_##older, #name, NEED_optional);
-#include "surface.def"
-#undef ROW
-#undef VERSION
-}
-
 bool real_resolve(void) {
     libc_symbols_open(&libc);
-    if (libc.count == 0)
-        return resolve_all();
-    if (libc.count > 1)
-        resolve_elsewhere();
+    if (libc.count != 1 && !resolve_by_dlsym())
+        return false;
     /* jump.S needs the first; the next four are called without a look-up; the others stand in for calls of
      * other names. */
     return found(&real_syscall, "syscall") && found(&real_write, "write") &&
