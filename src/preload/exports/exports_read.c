@@ -3,7 +3,7 @@
  * The calls that read.  They forward only: the road is read.c.  The fortified forms check the buffer's
  * size, so each goes to its own next definition.
  *
- * A read of what is no known connection, in a thread without an open turn, needs nothing (shim_ignores_read).
+ * A read of what is no known connection, in a thread without an open turn, needs nothing.
  * read and recv are called so often that they forward it by a jump; their rest is a function of its own,
  * because only that one needs a frame.
  */
@@ -18,7 +18,8 @@ size_t exports_vector_bytes(const struct iovec *iov, size_t count) {
 }
 
 static inline struct call read_begins(int fd, bool dont) {
-    return shim_ignores_read(fd) ? (struct call){0} : shim_read_begins(fd, dont);
+    bool ignored = LIKELY(self.turn == NULL) && LIKELY(!fds_conn(fds_word(fd)));
+    return ignored ? (struct call){0} : shim_read_begins(fd, dont);
 }
 
 /* The body of a read of up to `most` bytes by `next`, which waits unless `dont`. */

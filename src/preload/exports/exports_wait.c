@@ -20,7 +20,10 @@ enum {
 
 /* ---- waits for readiness ------------------------------------------------ */
 
-#define NO_TURN(name) (LIKELY(self.turn == NULL) && LIKELY(REAL_FOUND(name) != NULL))
+/* A thread without an open turn jumps on. */
+#define LEAVES_AT_ONCE(next, ...)                                        \
+    if (LIKELY(self.turn == NULL) && LIKELY(REAL_FOUND(next) != NULL))   \
+        return REAL_FOUND(next)(__VA_ARGS__);
 
 /* The body of `call`.  If it `may_wait`, in a turn, and the turn may go on, `try` comes first: the same with
  * timeout zero.  If nothing is ready, the turn ends if it must, and `call` follows. */
@@ -67,8 +70,7 @@ NOINLINE int poll_in_turn(struct pollfd *fds, nfds_t count, int timeout)
     TRY_FIRST(timeout != 0, polls_writability(fds, count), REAL(poll)(fds, count, 0),
               REAL(poll)(fds, count, timeout))
 EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout) {
-    if (NO_TURN(poll))
-        return REAL_FOUND(poll)(fds, count, timeout);
+    LEAVES_AT_ONCE(poll, fds, count, timeout)
     return poll_in_turn(fds, count, timeout);
 }
 ALSO(__poll, poll)
@@ -78,8 +80,7 @@ NOINLINE int ppoll_in_turn(struct pollfd *fds, nfds_t count, const struct timesp
     TRY_FIRST(LASTS(timeout, tv_nsec), polls_writability(fds, count),
               REAL(ppoll)(fds, count, &no_time, mask), REAL(ppoll)(fds, count, timeout, mask))
 EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
-    if (NO_TURN(ppoll))
-        return REAL_FOUND(ppoll)(fds, count, timeout, mask);
+    LEAVES_AT_ONCE(ppoll, fds, count, timeout, mask)
     return ppoll_in_turn(fds, count, timeout, mask);
 }
 
@@ -124,8 +125,7 @@ NOINLINE int select_in_turn(int count, fd_set *in, fd_set *out, fd_set *except, 
     TRY_FIRST(LASTS(timeout, tv_usec), out && !in && !except, try_select(count, in, out, except, NULL),
               REAL(select)(count, in, out, except, timeout))
 EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout) {
-    if (NO_TURN(select))
-        return REAL_FOUND(select)(count, in, out, except, timeout);
+    LEAVES_AT_ONCE(select, count, in, out, except, timeout)
     return select_in_turn(count, in, out, except, timeout);
 }
 ALSO(__select, select)
@@ -139,8 +139,7 @@ NOINLINE int epoll_wait_in_turn(int fd, struct epoll_event *events, int most, in
     TRY_FIRST(timeout != 0, false, REAL(epoll_wait)(fd, events, most, 0),
               REAL(epoll_wait)(fd, events, most, timeout))
 EXPORT int epoll_wait(int fd, struct epoll_event *events, int most, int timeout) {
-    if (NO_TURN(epoll_wait))
-        return REAL_FOUND(epoll_wait)(fd, events, most, timeout);
+    LEAVES_AT_ONCE(epoll_wait, fd, events, most, timeout)
     return epoll_wait_in_turn(fd, events, most, timeout);
 }
 
@@ -149,8 +148,7 @@ NOINLINE int epoll_pwait_in_turn(int fd, struct epoll_event *events, int most, i
     TRY_FIRST(timeout != 0, false, REAL(epoll_pwait)(fd, events, most, 0, mask),
               REAL(epoll_pwait)(fd, events, most, timeout, mask))
 EXPORT int epoll_pwait(int fd, struct epoll_event *events, int most, int timeout, const sigset_t *mask) {
-    if (NO_TURN(epoll_pwait))
-        return REAL_FOUND(epoll_pwait)(fd, events, most, timeout, mask);
+    LEAVES_AT_ONCE(epoll_pwait, fd, events, most, timeout, mask)
     return epoll_pwait_in_turn(fd, events, most, timeout, mask);
 }
 

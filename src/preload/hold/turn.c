@@ -507,7 +507,7 @@ void decide_crossed(struct conn *c, int fd) {
 
 /* A loss delays by RTO_LEAST_MS or more, a delayed acknowledgement by less.  The clocks of both times advance
  * by a tick of the kernel, 1 to 10 ms.  Of several writes since then the kernel tells the last one's time. */
-void decide_crossing_slow(struct conn *c) {
+void decide_crossing_answered(struct conn *c) {
     enum { RTO_LEAST_MS = 200 };
     struct kernel_tcp_info info;
     int age = (uint16_t)(now_ms() - c->crossed_ms);

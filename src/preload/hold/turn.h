@@ -243,12 +243,8 @@ void decide_apply(struct conn *c, const struct policy_action *action, int fd);
 void decide_crossing(struct conn *c, int fd);
 /* The same after the write. */
 void decide_crossed(struct conn *c, int fd);
-/* Input has come, before policy_input(). */
-void decide_crossing_slow(struct conn *c);
-static inline void decide_crossing_answered(struct conn *c) {
-    if (UNLIKELY(c->crossed_ms))
-        decide_crossing_slow(c);
-}
+/* Input has come after such a write (c->crossed_ms), before policy_input(). */
+void decide_crossing_answered(struct conn *c);
 
 /* Decides and applies.  `waiting` buffered bytes leave as a unit. */
 void decide_release(struct conn *c, size_t waiting);

@@ -94,7 +94,7 @@ struct policy {
             bool refuses : 1;       /* sending has ended (shutdown, EPIPE); input does not change that */
             bool input_ever : 1;    /* some input has arrived */
             bool from_cache : 1;    /* `bursty` and the model come from the endpoint cache */
-            bool input_pending : 1; /* the application has left input unread (policy_leaves_input) */
+            bool input_pending : 1; /* the application has left input unread (PENDING_READ) */
             bool sndbuf_maybe_full : 1; /* the send buffer may have no room: do not buffer */
             bool large : 1;             /* ... only because this message exceeds buffer_limit */
             bool one_way : 1;           /* a stream of small writes without input: Nagle stays on */
@@ -477,11 +477,6 @@ INLINE void policy_decide(struct policy *p, const struct policy_limits *limits,
         p->sndbuf_maybe_full = p->large = true;
 }
 
-/* True: this read may have left input. */
-INLINE bool policy_leaves_input(size_t bytes, size_t asked) {
-    return bytes == asked && asked >= PENDING_READ;
-}
-
 /* A read returned `bytes` of `asked` bytes; `at_once`: they were there already (policy_times_read). */
 INLINE void policy_input(struct policy *p, size_t bytes, size_t asked, bool at_once) {
     if (p->turns == 1 && !p->kept_turn)
@@ -499,7 +494,7 @@ INLINE void policy_input(struct policy *p, size_t bytes, size_t asked, bool at_o
         facts &= ~POLICY_FACTS(.established = true);
     if (bytes == asked)
         facts |= POLICY_FACTS(.read_full = true);
-    if (UNLIKELY(policy_leaves_input(bytes, asked)))
+    if (UNLIKELY(bytes == asked && asked >= PENDING_READ))
         facts |= POLICY_FACTS(.input_pending = true);
     STORE(&p->facts, facts); /* `mode` is read without the lock */
     if (UNLIKELY(p->large)) {

@@ -431,20 +431,13 @@ uint32_t process_clones_by(const void *arguments) {
 
 enum when { other, always, user, options };
 
-static const struct {
-    long number;
-    enum when what;
-} rights[] = {
-#define RIGHT(name, what) {SYS_##name, what},
+static enum when when(long number) {
+    switch (number) {
+#define RIGHT(name, what) case SYS_##name: return what;
 #include "rights.def"
 #undef RIGHT
-};
-
-static enum when when(long number) {
-    for (size_t i = 0; i < ARRAY_SIZE(rights); i++)
-        if (rights[i].number == number)
-            return rights[i].what;
-    return other;
+    default: return other;
+    }
 }
 
 /* True for the options of keyctl(2) and prctl(2) that change the caller's rights. */

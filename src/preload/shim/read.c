@@ -66,7 +66,8 @@ NOINLINE bool was_at_once(void) {
 INLINE void input_came(struct call call, ssize_t got, size_t asked) {
     struct conn *c = call.conn;
     bool first = !c->policy.input_ever;
-    decide_crossing_answered(c);
+    if (UNLIKELY(c->crossed_ms))
+        decide_crossing_answered(c);
     policy_input(&c->policy, (size_t)got, asked, UNLIKELY(self.read_began != 0) && was_at_once());
     STORE(&c->times_read, policy_times_read(&c->policy));
     if (UNLIKELY(first))

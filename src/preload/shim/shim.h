@@ -159,11 +159,6 @@ INLINE ssize_t shim_count_input(struct call call, ssize_t got) {
     return got;
 }
 
-/* True: there is no turn to end and no known connection, so the read needs no handling. */
-static inline bool shim_ignores_read(int fd) {
-    return LIKELY(self.turn == NULL) && LIKELY(!fds_conn(fds_word(fd)));
-}
-
 /* Runs before a write to, or a wait on, another descriptor than that of the open turn, which may block. */
 void shim_other_write(int fd);
 

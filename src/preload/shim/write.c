@@ -256,20 +256,14 @@ COLD void keep_evidence(struct conn *c, struct write_args w, const struct policy
     evidence_wrote(c, action, &(struct evidence_write){w.fd, w.bytes, w.caller});
 }
 
-/* Records that a write is held.  Returns true if the connection had held bytes before. */
-INLINE bool note_hold(struct conn *c) {
+/* Sends with MSG_MORE: the kernel holds it. */
+INLINE ssize_t send_held(struct conn *c, const struct write_args *w, const struct write_request *other,
+                         const struct parts *p, const struct policy_action *action) {
     bool was_held = c->held;
     STORE(&c->held, true);
     c->counts.held_writes++;
     if (!was_held && UNLIKELY(!window_watch(c)))
         STORE(&c->held, false); /* hold_after_push() pushes it */
-    return was_held;
-}
-
-/* Sends with MSG_MORE: the kernel holds it. */
-INLINE ssize_t send_held(struct conn *c, const struct write_args *w, const struct write_request *other,
-                         const struct parts *p, const struct policy_action *action) {
-    bool was_held = note_hold(c);
     const struct call call = call_of(c);
     conn_unlock(c);
     ssize_t sent = forward_more(w, other, p);

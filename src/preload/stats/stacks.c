@@ -253,12 +253,6 @@ static struct caller *caller_of(uintptr_t address) {
     return NULL;
 }
 
-static bool make_room(void) {
-    if (!firsts)
-        firsts = raw_map(FIRST_WRITES * sizeof(*firsts));
-    return firsts != NULL;
-}
-
 struct stacks_piece stacks_keep(const struct evidence *e, const struct evidence_write *w) {
     struct stacks_piece piece = {w->caller, EVIDENCE_NONE};
     if (!w->caller || !allowed())
@@ -267,7 +261,9 @@ struct stacks_piece stacks_keep(const struct evidence *e, const struct evidence_
     if (!k || LOAD(&k->idle) >= IDLE_MOST || !spin_trylock(&stacks_lock))
         return piece;
     k = caller_of(w->caller);
-    if (k && make_room()) {
+    if (!firsts)
+        firsts = raw_map(FIRST_WRITES * sizeof(*firsts));
+    if (k && firsts) {
         STORE(&k->address, w->caller);
         STORE(&k->idle, (uint8_t)(k->idle + 1));
         piece.kept = next_first++ % FIRST_WRITES;
