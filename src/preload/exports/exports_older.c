@@ -20,8 +20,6 @@ extern __typeof__(popen) _IO_popen;
     extern __typeof__(name) older EXPORT;     \
     __asm__(".symver " #older ", " #name "@" version ", remove");
 #include "surface.def"
-#undef ROW
-#undef VERSION
 
 #ifndef MACHINE_UNKNOWN
 

@@ -23,7 +23,6 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     OURS(dup3), OURS(dup), OURS(fcntl),
 #define RIGHT(name, what) OURS(name),
 #include "rights.def"
-#undef RIGHT
     BEGINS(clone), BEGINS(clone3),
 #ifdef SYS_fork /* the older numbers */
     BEGINS(fork), BEGINS(vfork), WAITS(poll), WAITS(epoll_wait), WAITS(pause), OURS(dup2),
@@ -286,7 +285,6 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     }
 #define RIGHT(name, what) case SYS_##name:
 #include "rights.def"
-#undef RIGHT
         if (n == SYS_prctl)
             return prctl((int)a, b, c, d, e);
         barred = rights_change(n, (unsigned long)a);

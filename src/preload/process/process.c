@@ -435,7 +435,6 @@ static enum when when(long number) {
     switch (number) {
 #define RIGHT(name, what) case SYS_##name: return what;
 #include "rights.def"
-#undef RIGHT
     default: return other;
     }
 }

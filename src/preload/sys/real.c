@@ -13,8 +13,6 @@
 #define ROW(name, need, family, role)         void *real_##name;
 #define VERSION(older, name, version, newest) void *real_##older;
 #include "surface.def"
-#undef ROW
-#undef VERSION
 
 /* musl has no symbol versions and lacks dlvsym. */
 extern __typeof__(dlvsym) dlvsym __attribute__((weak));
@@ -125,7 +123,6 @@ void *absent(void **slot, const char *name) {
     if (NEED_##need > NEED_optional && slot == &real_##row)  \
         return ABSENT_##need(row);
 #include "surface.def"
-#undef ROW
     return (void *)(uintptr_t)absent_call;
 }
 
@@ -141,8 +138,6 @@ void *real_find(void **slot, const char *name) {
     else if (slot == &real_##row)                      \
         found = find_version(#row, newest, newest);
 #include "surface.def"
-#undef ROW
-#undef VERSION
     if (!found)
         found = libc_symbols_find(&libc, name, NULL);
     if (!found)
@@ -175,8 +170,6 @@ static bool resolve_by_dlsym(void) {
     if (every || libc_symbols_elsewhere(&libc, #name)) \
         resolve(&real_##older, #name, NEED_optional);
 #include "surface.def"
-#undef ROW
-#undef VERSION
     return complete;
 }
 

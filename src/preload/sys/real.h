@@ -68,8 +68,6 @@ struct timeval64 {
 #define ROW(name, need, family, role)         extern INTERNAL void *real_##name;
 #define VERSION(older, name, version, newest) extern INTERNAL void *real_##older;
 #include "surface.def"
-#undef ROW
-#undef VERSION
 
 /* The needs of surface.def. */
 enum need { NEED_required, NEED_optional, NEED_numbered, NEED_thrd, NEED_wide, NEED_own };
