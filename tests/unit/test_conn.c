@@ -123,7 +123,7 @@ Test(conn, nothing_of_the_parents_goes_on_in_the_child) {
     }
 }
 
-/* rings.c tries the lock of the newest connection, which may have ended before a fork.  The repair in the
+/* classify.c tries the lock of the newest connection, which may have ended before a fork.  The repair in the
  * child stored NULL into its link, which had the memory of `turn_owner`: the child lost all free connections
  * behind it. */
 Test(conn, a_repair_leaves_the_list_of_free_ones_whole) {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * Finding a connection: classifying at first sight, filters, configuration.
+ * Finding a connection: classifying at first sight, filters, configuration.  Then the connections that are
+ * cured when they are made, an io_uring's among them.
  */
-
 #include "shim.h"
+
+#include <fcntl.h>
+#include <link.h>
 
 /* A number is one of its own domain: 6 is NETLINK_XFRM, BTPROTO_HIDP, and IPPROTO_TCP of a raw socket, too.
  * Of these TCP alone has streams.  SO_DOMAIN would not tell a raw socket. */
@@ -114,7 +117,7 @@ struct conn *conn_lock_fd(int fd) {
 
 /* ---- connections that get TCP_NODELAY when they are made ------------------ */
 
-bool rings_known;
+static bool rings_known; /* this process has an io_uring */
 
 /* True: the connection gets TCP_NODELAY when it is made.  The reason is UNSTALL_NODELAY=always, an
  * io_uring, or a stdio stream on the descriptor. */
@@ -140,4 +143,97 @@ void shim_uring(void) {
         if (!c->listener && c->policy.established)
             shim_nodelay_at_creation(c);
     }
+}
+
+/* ---- io_uring -----------------------------------------------------------
+ *
+ * Finds out whether this process uses io_uring.  The library does not see bytes that pass through a ring,
+ * so its connections get TCP_NODELAY.
+ *
+ * A call syscall(SYS_io_uring_setup) shows a ring.  liburing and others make that call inline, so the
+ * library also searches the process's descriptors for `anon_inode:[io_uring]`.  It does so
+ * - when liburing is loaded and a connection is made;
+ * - when a connection has carried no byte that the library saw, and it ends or a later one is made.
+ *
+ * One search costs at most 128 readlink(2), 0.1 ms.  The library searches at most four times: on the 1st,
+ * 2nd, 4th and 8th such occasion.  There is no lock: two threads may search at the same time.  The caller
+ * must hold no connection's lock.
+ */
+
+enum { NUMBERS = 128, LAST_LOOK = 8, SILENT_NS = 10000000 };
+
+static bool liburing;      /* written only at load */
+static uint32_t occasions; /* occasions to search, so far */
+
+static int is_liburing(struct dl_phdr_info *object, size_t size, void *found) {
+    (void)size;
+    if (object->dlpi_name && strstr(object->dlpi_name, "/liburing.so"))
+        *(bool *)found = true;
+    return *(bool *)found;
+}
+
+void rings_start(void) {
+    dl_iterate_phdr(is_liburing, &liburing);
+}
+
+static bool is_ring(int fd) {
+    static const char ring[] = "anon_inode:[io_uring]";
+    char target[sizeof(ring)];
+    TEXT(path, 32);
+    text_print(&path, "/proc/self/fd/%d", (long)fd);
+    long length = raw4(SYS_readlinkat, AT_FDCWD, path.at, target, sizeof(target));
+    return length == sizeof(ring) - 1 && memcmp(target, ring, sizeof(ring) - 1) == 0;
+}
+
+static bool ring_is_there(void) {
+    for (int fd = 0; fd < NUMBERS; fd++)
+        if (fds_word(fd) == FDS_UNKNOWN && is_ring(fd))
+            return true;
+    return false;
+}
+
+static bool wanted(void) {
+    return !LOAD(&rings_known) && LOAD(&occasions) < LAST_LOOK && mode_cures(config()->mode) &&
+           !config()->no_syscalls;
+}
+
+void rings_look(void) {
+    if (!wanted())
+        return;
+    uint32_t now = __atomic_add_fetch(&occasions, 1, __ATOMIC_RELAXED);
+    if ((now & (now - 1)) == 0 && ring_is_there())
+        shim_uring();
+}
+
+/* A connection that a fork has shared does not count: a parent closes the connections that its child
+ * serves, and a child closes those of its parent. */
+bool rings_are_suspected(const struct conn *c) {
+    return c->policy.established && !c->listener && !c->policy.untracked_io && !c->tried &&
+           c->counts.writes == 0 && c->counts.reads == 0 && !conn_has_left(c);
+}
+
+/* ---- the newest connection --------------------------------------------- */
+
+static struct conn *last;
+static uint64_t last_at;
+
+static bool last_is_silent(void) {
+    struct conn *c = LOAD(&last);
+    if (!c || clock_now() - LOAD(&last_at) < SILENT_NS || !conn_trylock(c))
+        return false;
+    bool silent = rings_are_suspected(c);
+    conn_unlock(c);
+    return silent;
+}
+
+void rings_before_connection(void) {
+    if (wanted() && (liburing || last_is_silent()))
+        rings_look();
+}
+
+void rings_made(struct conn *c) {
+    if (!wanted())
+        return;
+    STORE(&last, c);
+    STORE(&last_at, clock_now());
 }

@@ -220,27 +220,10 @@ void shim_shares(struct conn *c, int fd);
 /* Takes the pending error, to report it to the application.  Lock held.  Returns 0 or the errno. */
 int shim_take_error(struct conn *c);
 
-/* ---- connections that get TCP_NODELAY when they are made ------------------ */
-
-extern INTERNAL bool rings_known; /* this process has an io_uring */
+/* ---- connections that get TCP_NODELAY when they are made (classify.c) ----- */
 
 /* Runs when c has been made.  Lock held. */
 void shim_nodelay_at_creation(struct conn *c);
-
-/* ---- io_uring -----------------------------------------------------------
- *
- * Finds out whether this process uses io_uring.  The library does not see bytes that pass through a ring,
- * so its connections get TCP_NODELAY.
- *
- * A call syscall(SYS_io_uring_setup) shows a ring.  liburing and others make that call inline, so the
- * library also searches the process's descriptors for `anon_inode:[io_uring]`.  It does so
- * - when liburing is loaded and a connection is made;
- * - when a connection has carried no byte that the library saw, and it ends or a later one is made.
- *
- * One search costs at most 128 readlink(2), 0.1 ms.  The library searches at most four times: on the 1st,
- * 2nd, 4th and 8th such occasion.  There is no lock: two threads may search at the same time.  The caller
- * must hold no connection's lock.
- */
 
 /* At load: looks for liburing among the loaded libraries. */
 void rings_start(void);
