@@ -434,7 +434,8 @@ def test_a_directory_that_is_not_there(directory):
 
 
 def test_a_path_of_great_length(directory):
-    refused(f"{directory}/{'x/' * 600}", "less than 1024 bytes")
+    refused(f"{directory}/{'x/' * 600}", "no such directory")
+    refused(f"{directory}/{'x/' * 2100}", "cannot be opened")
 
 
 def test_a_file_in_place_of_the_directory(directory):

@@ -88,7 +88,7 @@ static bool split(const char *entry, char *name, size_t size, const char **value
 }
 
 /* Copies a string, because the program may change its environment later. */
-static const char *keep(const char *value) {
+static char *keep(const char *value) {
     static char copies[ENVIRONMENT_COPY];
     static size_t used;
     size_t n = strlen(value) + 1;
@@ -97,6 +97,12 @@ static const char *keep(const char *value) {
     char *copy = memcpy(copies + used, value, n);
     used += n;
     return copy;
+}
+
+/* Takes away the slashes at the end of a path: open(2) would follow "link/" even by O_NOFOLLOW. */
+static void trim(char *path) {
+    for (size_t n = strlen(path); n > 1 && path[n - 1] == '/';)
+        path[--n] = '\0';
 }
 
 static bool may_buffer(const struct config *c) {
@@ -118,10 +124,12 @@ void config_load(char **environment, const char *program) {
             if (strncmp(*e, "UNSTALL_", 8) != 0 || !split(*e, name, sizeof(name), &value) ||
                 (strcmp(name, "UNSTALL_LOG") == 0) != (pass == 0))
                 continue;
-            const char *kept = keep(value);
+            char *kept = keep(value);
             enum config_result result = kept ? config_set(c, name, kept, &expected) : CONFIG_BAD;
             if (result == CONFIG_OK && pass == 0)
                 log_use(c->log);
+            if (result == CONFIG_OK && c->stats == kept)
+                trim(kept);
             if (result != CONFIG_OK)
                 warn(name, value, result,
                      expected ? expected : "less than 8192 bytes in all variables together");

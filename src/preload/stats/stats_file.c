@@ -21,7 +21,7 @@
 #endif
 
 enum { PAGE = 4096 };
-enum { OTHERS_WRITE = S_IWGRP | S_IWOTH, LONGEST_PATH = 1024 };
+enum { OTHERS_WRITE = S_IWGRP | S_IWOTH };
 
 struct stats_file *stats_file_mapped;
 
@@ -138,27 +138,9 @@ static struct stats_file *map(int fd, const char *directory) {
     return NULL;
 }
 
-/* Opens the directory without the slashes at its end: "link/" would follow the link. */
-static int open_trimmed(const char *path) {
-    struct text directory;
-    int at = -ENAMETOOLONG;
-    if (!text_map(&directory, LONGEST_PATH))
-        return -ENOMEM;
-    text_add(&directory, path);
-    if (path[directory.used]) {
-        warn(path, "expected a shorter path, of less than 1024 bytes", 0);
-    } else {
-        while (directory.used > 1 && directory.at[directory.used - 1] == '/')
-            directory.at[--directory.used] = '\0';
-        at = open_directory(directory.at);
-    }
-    text_unmap(&directory);
-    return at;
-}
-
 /* A new file, mapped, all zero; or NULL after a warning.  No descriptor stays open. */
 static struct stats_file *new_file(const char *path, uint64_t started_ns) {
-    int at = open_trimmed(path);
+    int at = open_directory(path);
     if (at < 0)
         return NULL;
     TEXT(name, 64);
