@@ -119,7 +119,7 @@ Test(conn, nothing_of_the_parents_goes_on_in_the_child) {
         EXPECT(c->policy.position == 0 && c->policy.quick_turns == 0 && c->policy.never_buffer);
         EXPECT(c->policy.bursty && c->policy.untracked_io && c->fd == 5 && c->refs == 1);
         conn_unlock(c);
-        EXPECT_INT("free in this generation", c->lock, lock_free_word());
+        EXPECT_INT("free in this generation", c->lock, lock_free_now);
     }
 }
 

@@ -40,7 +40,7 @@ static uint64_t ns_until_the_next_one(bool is_short, bool waits) {
         sched_yield();
     nanosleep(&moment, NULL);
     if (waits)
-        STORE(lock, lock_free_word()); /* unlocked, and the wake-up was for us */
+        STORE(lock, lock_free_now); /* unlocked, and the wake-up was for us */
     uint64_t begun = clock_now();
     reentry_abandon();
     EXPECT_INT("depth", self.depth, 0);
@@ -117,7 +117,7 @@ Test(reentry, a_large_write_is_cut_short) {
         EXPECT_INT("taken", reentry_write(&o), of_a_handler ? PIECE_MOST : 16 * PIECE_MOST);
         reentry_drains(NULL);
         reentry_forget(c);
-        STORE(&c->lock, lock_free_word());
+        STORE(&c->lock, lock_free_now);
     }
 }
 
@@ -132,7 +132,7 @@ Test(reentry, a_piece_without_memory_is_the_last) {
         piece->bytes = i == 1 ? UINT32_C(1) << 31 : 3;
         reentry_keep_aside(c, piece);
     }
-    STORE(&c->lock, lock_free_word());
+    STORE(&c->lock, lock_free_now);
     uint64_t before = c->counts.bytes;
     ASSERT(conn_lock(c));
     conn_unlock(c);
@@ -151,7 +151,7 @@ enum { PAGE = 4096 };
 static void let_go(int signal) {
     (void)signal;
     mprotect(page, PAGE, PROT_READ);
-    STORE(&theirs->lock, lock_free_word());
+    STORE(&theirs->lock, lock_free_now);
 }
 
 Test(reentry, a_lock_that_is_freed_before_the_piece_is_there) {

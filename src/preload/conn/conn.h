@@ -79,7 +79,7 @@ typedef uint64_t window_tick; /* a number of the ticks of the window's thread: n
 
 struct conn {
     /* These stay valid when the struct is used again: other threads read them without the lock. */
-    uint32_t lock;             /* see lock_free_word() */
+    uint32_t lock;             /* see lock_free_now */
     bool ticking;              /* on the list of the window's thread */
     bool times_read;           /* policy_times_read() */
     uint16_t generation;       /* grows when the struct is used again: detects stale pointers */
@@ -176,7 +176,7 @@ static inline __attribute__((always_inline)) bool conn_take(struct conn *c, bool
     thread_enters();
     self.locked = c;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    uint32_t expected = lock_free_word();
+    uint32_t expected = lock_free_now;
     if (UNLIKELY(!REPLACE(&c->lock, &expected, lock_taken_word(), __ATOMIC_ACQUIRE)) &&
         ((!waits && expected >> 18 == fork_generation) || !conn_lock_slow(c, expected))) {
         self.locked = outer;

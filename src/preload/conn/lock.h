@@ -127,7 +127,7 @@ static inline bool ours_aside(void) {
 
 /* Grows by one in the child of each fork, by lock_forked(). */
 extern INTERNAL uint32_t fork_generation;
-/* The word of a lock that is free: see below. */
+/* The word of a lock that is free: see lock_my_word(). */
 extern INTERNAL uint32_t lock_free_now;
 void lock_forked(void);
 
@@ -146,10 +146,6 @@ void lock_wake(uint32_t *lock);
  * Under SCHED_FIFO a waiter that only yields would block the holder for ever.  The
  * holder does not inherit the waiter's priority; the kernel's own lock of the same
  * socket does not pass it on either, and the holder spends ten times as long there. */
-static inline uint32_t lock_free_word(void) {
-    return lock_free_now;
-}
-
 static inline uint32_t lock_my_word(void) {
     return fork_generation << 18 | thread_tag() << 2;
 }
@@ -164,7 +160,7 @@ static inline void lock_bits_make(void) {
 static inline uint32_t lock_taken_word(void) {
     if (UNLIKELY(self.lock_bits == 0))
         thread_may_lock();
-    return lock_free_word() | self.lock_bits;
+    return lock_free_now | self.lock_bits;
 }
 
 static inline bool lock_is_mine(const uint32_t *lock) {
@@ -173,7 +169,7 @@ static inline bool lock_is_mine(const uint32_t *lock) {
 }
 
 static inline void lock_free(uint32_t *lock) {
-    uint32_t before = __atomic_exchange_n(lock, lock_free_word(), __ATOMIC_SEQ_CST);
+    uint32_t before = __atomic_exchange_n(lock, lock_free_now, __ATOMIC_SEQ_CST);
     if (UNLIKELY(before & 2))
         lock_wake(lock);
 }
@@ -197,7 +193,7 @@ __attribute__((warn_unused_result)) static inline bool spin_lock(uint32_t *lock)
     thread_enters();
     self.spinning = lock;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    uint32_t seen = lock_free_word();
+    uint32_t seen = lock_free_now;
     if (LIKELY(REPLACE(lock, &seen, lock_taken_word(), __ATOMIC_ACQUIRE)) ||
         lock_slow(lock, seen) != LOCK_MISSED)
         return true;

@@ -280,11 +280,6 @@ void unstall_vfork_returned(void) {
     self.vforked = false;
 }
 
-/* ---- children -----------------------------------------------------------
- *
- * Forks, and tasks that share other resources than a thread does.
- */
-
 /* ---- forks ----------------------------------------------------------- */
 
 void process_gets_threads(void) {

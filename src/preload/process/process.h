@@ -58,12 +58,7 @@ void unstall_vfork_returned(void);
 void unstall_syscall_begins(long n, long a, long b);
 long unstall_syscall(long n, long a, long b, long c, long d, long e, long f);
 
-/* ---- the gate -----------------------------------------------------------
- *
- * The gate (lock.h): initialisation at the first call, repair in the child of a fork.
- */
-
-/* Every call passes through from now on, here and in children of fork. */
+/* The gate (lock.h) shuts: every call passes through from now on, here and in children of fork. */
 void gate_shuts_for_good(void);
 
 /* ---- changes of rights --------------------------------------------------

@@ -285,7 +285,7 @@ ssize_t coalesce_send_with(struct conn *c, const struct write_request *o, const 
     struct write_request now = *o;
     bool aside = false;
     ssize_t sent = send_behind(c, &now, p, &aside);
-    if (p->valid && UNLIKELY(sent != (ssize_t)p->bytes) && !call_seems_stale(call))
+    if (p->valid && UNLIKELY(sent != (ssize_t)p->bytes) && !call_is_stale(call))
         conn_count_sent(c, p->bytes, sent);
     if (UNLIKELY(aside))
         sent = reentry_write(&now);

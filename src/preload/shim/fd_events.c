@@ -115,7 +115,7 @@ void shim_connect_ended(struct call call, int result, const struct sockaddr *add
         return;
     rings_before_connection();
     if (!call_lock(call)) {
-        if (!call_seems_stale(call))
+        if (!call_is_stale(call))
             reentry_set_aside(c, ASIDE_NEW, 0);
         return;
     }

@@ -130,7 +130,7 @@ static inline ssize_t input_ends(struct call call, ssize_t got, size_t asked) {
 
 /* The lock cannot be had. */
 COLD ssize_t input_aside(struct call call, ssize_t got) {
-    if (!call_seems_stale(call))
+    if (!call_is_stale(call))
         reentry_set_aside(call.conn, ASIDE_INPUT, 0);
     return got;
 }

@@ -97,16 +97,11 @@ static inline struct call call_on(int fd) {
     return fds_conn(fds_word(fd)) == c ? call : (struct call){0};
 }
 
-/* True: another thread has closed the connection meanwhile, and its slot is free or holds another one.  Lock
- * held. */
+/* True: another thread has closed the connection meanwhile, and its slot is free or holds another one.  Where
+ * the lock cannot be had, what is set aside then may be for the next connection, but only where the
+ * application closes one in the midst of its own call. */
 static inline bool call_is_stale(struct call call) {
-    return call.conn->generation != call.generation;
-}
-
-/* The same without the lock, which cannot be had: what is set aside then may be for the next connection, but
- * only where the application closes one in the midst of its own call. */
-static inline bool call_seems_stale(struct call call) {
-    return LOAD(&call.conn->generation) != (uint16_t)call.generation;
+    return LOAD(&call.conn->generation) != call.generation;
 }
 
 /* Locks the connection of a call, unless another thread has closed it meanwhile.  False: not locked, or the
@@ -152,7 +147,7 @@ struct call shim_read_begins(int fd, bool dont_wait);
 ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked);
 
 INLINE ssize_t shim_count_input(struct call call, ssize_t got) {
-    if (LIKELY(!call_seems_stale(call))) {
+    if (LIKELY(!call_is_stale(call))) {
         __atomic_fetch_add(&call.conn->counts.reads, 1, __ATOMIC_RELAXED);
         policy_forget_message(&call.conn->policy);
     }

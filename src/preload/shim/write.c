@@ -131,7 +131,7 @@ static void undo(struct call call, const struct policy_action *action, size_t by
                  const bool *held) {
     struct conn *c = call.conn;
     bool locked = call_lock(call);
-    if (locked || !call_seems_stale(call))
+    if (locked || !call_is_stale(call))
         conn_count_sent(c, bytes, sent);
     if (!locked)
         return;
@@ -174,7 +174,7 @@ static void note_established(struct call call) {
 static void hold_after_push(struct call call) {
     struct conn *c = call.conn;
     if (!call_lock(call)) {
-        if (!call_seems_stale(call))
+        if (!call_is_stale(call))
             reentry_set_aside(c, ASIDE_PUSH, 0);
         return;
     }
@@ -237,7 +237,7 @@ static ssize_t other_in_off(struct conn *c, const struct write_request *o) {
     const struct call call = {.conn = c, .generation = LOAD_ACQUIRE(&c->generation)};
     uint32_t reads = LOAD(&c->counts.reads);
     ssize_t sent = shim_forward(o);
-    if (UNLIKELY(call_seems_stale(call)))
+    if (UNLIKELY(call_is_stale(call)))
         return sent;
     if (sent < 0) {
         note_not_sent(call, errno);
@@ -434,7 +434,7 @@ static ssize_t send_then_account(struct conn *c, const struct write_request *o) 
         return sent;
     }
     if (!call_lock(call)) {
-        if (!call_seems_stale(call))
+        if (!call_is_stale(call))
             conn_count_bytes(c, (uint64_t)sent);
         return sent;
     }
@@ -498,7 +498,7 @@ void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, b
     if (!c || moved == 0)
         return;
     if (UNLIKELY(!conn_lock(c))) {
-        if (moved > 0 && !call_seems_stale(call))
+        if (moved > 0 && !call_is_stale(call))
             conn_count_bytes(c, (uint64_t)moved);
         return;
     }

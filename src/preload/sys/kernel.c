@@ -136,10 +136,7 @@ const struct kernel_ops kernel_real = {
     .set_option = set_option, .get_option = get_option, .cookie = cookie, .tcp_info = tcp_info,
     .send = send_message, .descriptor_flags = descriptor_flags, .status_flags = status_flags,
     .is_file = is_file, .name = name_of, .writable = writable, .usage = usage, .dup_above = dup_above,
-    .close = close_descriptor,
-    .linger = linger,
-    .end_linger = end_linger,
-    .shut_writing = shut_writing,
+    .close = close_descriptor, .linger = linger, .end_linger = end_linger, .shut_writing = shut_writing,
 };
 
 const struct kernel_ops *kernel = &kernel_real;
