@@ -9,14 +9,6 @@
 #include "exports.h"
 #include "reentry.h"
 
-#ifndef PR_SET_SYSCALL_USER_DISPATCH
-#define PR_SET_SYSCALL_USER_DISPATCH 59 /* Linux 5.11 */
-#endif
-#ifndef PR_SYS_DISPATCH_ON
-#define PR_SYS_DISPATCH_OFF 0
-#define PR_SYS_DISPATCH_ON  1
-#endif
-
 /* ---- children -------------------------------------------------------- */
 
 EXPORT pid_t fork(void) {

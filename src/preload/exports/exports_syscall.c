@@ -51,9 +51,6 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
 #ifdef SYS_waitpid
     WAITS(waitpid),
 #endif
-#ifdef SYS_futex_waitv
-    WAITS(futex_waitv),
-#endif
 #ifdef SYS_futex_wait /* Linux 6.7 */
     WAITS(futex_wait),
 #endif
@@ -61,10 +58,7 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     WAITS(nanosleep), WAITS(clock_nanosleep), WAITS(accept4), WAITS(wait4),
     WAITS(waitid), WAITS(rt_sigtimedwait), WAITS(io_uring_enter), WAITS(rt_sigsuspend), WAITS(flock),
     WAITS(mq_timedsend), WAITS(mq_timedreceive), WAITS(io_getevents), WAITS(io_pgetevents),
-    WAITS(io_submit),
-#ifdef SYS_msgrcv /* i386 and s390x had ipc(2) only, before Linux 5.1 */
-    WAITS(msgsnd), WAITS(msgrcv),
-#endif
+    WAITS(io_submit), WAITS(futex_waitv), WAITS(msgsnd), WAITS(msgrcv),
 #ifdef SYS_semop
     WAITS(semop),
 #endif
@@ -107,6 +101,7 @@ static bool may_wait(long n, long a, long b, long c, long d) {
 #endif
     case SYS_wait4: return !(c & WNOHANG);
     case SYS_waitid: return !(d & WNOHANG);
+    case SYS_flock: return !(b & LOCK_NB);
 #ifdef SYS_io_pgetevents_time64
     case SYS_io_pgetevents_time64:
 #endif
@@ -293,10 +288,6 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_fcntl64:
 #endif
     case SYS_fcntl: exports_controls((int)b); return exports_controlled((int)a, (int)b, (int)NEXT());
-    case SYS_flock:
-        if (!(b & LOCK_NB))
-            hold_end_turn(PUSH_WAIT);
-        break;
     case SYS_tkill:
     case SYS_tgkill:
         barred = rights_signal(n == SYS_tkill ? a : b);

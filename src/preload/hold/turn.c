@@ -550,8 +550,6 @@ void decide_uncork(struct conn *c) {
  * that does not help, a descriptor of our own keeps the socket open, and the window's thread sends the rest
  * (c->lingering). */
 
-enum { SLICE_MS = 100 };
-
 enum wait {
     WAIT_OVER,
     WAIT_GONE /* fd leads here no more */,
@@ -567,7 +565,7 @@ static enum wait wait_for_room(struct conn *c, int fd, int seconds) {
         if (before >= until)
             break;
         uint64_t left = (until - before) / 1000000 + 1;
-        int slice = left < SLICE_MS ? (int)left : SLICE_MS;
+        int slice = left < ROOM_WAIT_MS ? (int)left : ROOM_WAIT_MS;
         conn_unlock(c);
         bool room = kernel->writable(fd, slice);
         bool interrupted = !room && clock_now() - before < (uint64_t)slice * 1000000;

@@ -12,10 +12,6 @@
 #include "shim.h"
 #include "stats_file.h"
 
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18 /* Linux 4.14 */
-#endif
-
 enum { GATE_PAGE = 4096 };
 
 static volatile uint8_t *open_gate; /* the wiped page, once initialised */

@@ -69,10 +69,6 @@ void gate_shuts_for_good(void);
  * more threads: a start for each request would slow it.
  */
 
-#ifndef SYS_landlock_restrict_self
-#define SYS_landlock_restrict_self 446 /* Linux 5.13 */
-#endif
-
 /* Runs before the call `number` with this first argument.  Pass the result to
  * rights_changed() after the call. */
 uint32_t rights_change(long number, unsigned long first);

@@ -9,21 +9,12 @@
 #include "reentry.h"
 #include "shim.h"
 
-/* SO_TIMESTAMPING with 64-bit times (Linux 5.1).  A 64-bit program may use this number, too. */
-#define SO_TIMESTAMPING_64 65
-
 /* Newer than some headers; or, the last one, in <linux/in6.h> alone, which cannot stand beside
  * <netinet/in.h>. */
-#ifndef TCP_TX_DELAY
-#define TCP_TX_DELAY 37 /* Linux 5.3 */
-#endif
 #ifndef TCP_AO_ADD_KEY
-#define TCP_AO_ADD_KEY 38 /* 6.7, as the next two */
+#define TCP_AO_ADD_KEY 38 /* Linux 6.7, as the next two */
 #define TCP_AO_DEL_KEY 39
 #define TCP_AO_INFO    40
-#endif
-#ifndef SO_BINDTOIFINDEX
-#define SO_BINDTOIFINDEX 62 /* 5.0 */
 #endif
 #ifndef IPV6_FLOWLABEL_MGR
 #define IPV6_FLOWLABEL_MGR 32
@@ -49,7 +40,7 @@ static enum concern concern_of(int level, int name) {
     TCP(NODELAY): TCP(CORK): TCP(ULP): return OF_HOLDS;
     SOCKET(SNDBUF): SOCKET(SNDBUFFORCE): return OF_ROOM;
     TCP(NOTSENT_LOWAT): TCP(FASTOPEN_CONNECT): TCP(REPAIR):
-    SOCKET(TIMESTAMPING): SOCKET(TIMESTAMPING_64): SOCKET(TXTIME): SOCKET(ZEROCOPY): return OF_APART;
+    SOCKET(TIMESTAMPING): SOCKET(TIMESTAMPING_NEW): SOCKET(TXTIME): SOCKET(ZEROCOPY): return OF_APART;
     TCP(MAXSEG): TCP(MD5SIG): TCP(MD5SIG_EXT): TCP(CONGESTION): TCP(TX_DELAY):
     TCP(AO_ADD_KEY): TCP(AO_DEL_KEY): TCP(AO_INFO):
     SOCKET(PRIORITY): SOCKET(MARK): SOCKET(MAX_PACING_RATE): SOCKET(DONTROUTE):

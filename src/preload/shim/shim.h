@@ -16,10 +16,6 @@
 #include "fds.h"
 #include "turn.h"
 
-#ifndef IPPROTO_MPTCP
-#define IPPROTO_MPTCP 262
-#endif
-
 /* ---- writes ---------------------------------------------------------- */
 
 /* One write, in the form in which the application made it. */

@@ -16,10 +16,6 @@
 
 #include "clock.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
-
 enum { PAGE = 4096 };
 enum { OTHERS_WRITE = S_IWGRP | S_IWOTH };
 
