@@ -7,35 +7,6 @@
 
 /* ---- the arms of an experiment ------------------------------------------ */
 
-static int mode_of(const char *name, size_t length) {
-    for (int i = 0; i < MODES; i++)
-        if (strlen(mode_names[i]) == length && memcmp(mode_names[i], name, length) == 0)
-            return i;
-    return -1;
-}
-
-bool arms_parse(struct arms *arms, const char *text) {
-    uint32_t count = 0;
-    for (;;) {
-        const char *colon = strchr(text, ':');
-        int mode = colon ? mode_of(text, (size_t)(colon - text)) : -1;
-        if (mode < 0 || count == STATS_ARMS)
-            return false;
-        uint32_t weight = 0;
-        for (text = colon + 1; *text >= '0' && *text <= '9' && weight <= ARM_WEIGHT_MAX; text++)
-            weight = weight * 10 + (uint32_t)(*text - '0');
-        if (weight == 0 || weight > ARM_WEIGHT_MAX || (*text && *text != ','))
-            return false;
-        arms->mode[count] = (uint8_t)mode;
-        arms->weight[count++] = weight;
-        if (!*text)
-            break;
-        text++;
-    }
-    arms->count = count;
-    return true;
-}
-
 bool arms_equal(const struct arms *a, const struct arms *b) {
     if (a->count != b->count || a->assignment != b->assignment || a->seed != b->seed)
         return false;
@@ -231,6 +202,31 @@ static bool next_item(const char **list, const char **item, size_t *length, bool
     return true;
 }
 
+static int mode_of(const char *name, size_t length) {
+    for (int i = 0; i < MODES; i++)
+        if (strlen(mode_names[i]) == length && memcmp(mode_names[i], name, length) == 0)
+            return i;
+    return -1;
+}
+
+bool arms_parse(struct arms *arms, const char *text) {
+    const char *item;
+    size_t length;
+    bool exclude;
+    uint32_t count = 0;
+    while (next_item(&text, &item, &length, &exclude)) {
+        const char *colon = exclude ? NULL : memchr(item, ':', length);
+        int mode = colon ? mode_of(item, (size_t)(colon - item)) : -1;
+        int64_t weight = colon ? number(colon + 1, (size_t)(item + length - colon - 1)) : -1;
+        if (mode < 0 || weight < 1 || weight > ARM_WEIGHT_MAX || count == STATS_ARMS)
+            return false;
+        arms->mode[count] = (uint8_t)mode;
+        arms->weight[count++] = (uint32_t)weight;
+    }
+    arms->count = count;
+    return true;
+}
+
 static bool set_ports(struct config *c, const char *value) {
     const char *item;
     size_t length;
@@ -314,7 +310,7 @@ static bool apply(struct config *c, const char *name, const char *value, const c
 #define WORD(field, words) (n = index_of(words, value), c->field = (__typeof__(c->field))n, n >= 0)
 #define TARGET(field)      (c->field = value, value[0] != '\0')
     VARIABLE("UNSTALL_MODE", "off, observe, nodelay, cork, coalesce or auto",
-             WORD(mode, "off,observe,nodelay,cork,coalesce,auto"))
+             (n = mode_of(value, strlen(value)), c->mode = (enum mode)n, n >= 0))
     VARIABLE("UNSTALL_NODELAY", "late or always", WORD(always_nodelay, "late,always"))
     VARIABLE("UNSTALL_WINDOW_US", "microseconds, a whole number from 500 to 100000, or a time as 2ms",
              NUMBER(window_us, times, WINDOW_MIN_US, WINDOW_MAX_US))
