@@ -5,7 +5,6 @@ enum {
     WINDOW_END_COST = 4, /* added for a hold that the window ended; a turn's end subtracts 1 */
     WINDOW_END_LIMIT = 16,
     WINDOW_JOINS = 4, /* two answers of two writes */
-    GOES_ON = 2,
 };
 
 const char *const mode_names[MODES] = {"off",  "observe",  "nodelay",
@@ -63,16 +62,6 @@ struct policy_action policy_uncork(struct policy *p, const struct policy_limits 
     return action;
 }
 
-void policy_established(struct policy *p) {
-    p->established = true;
-    p->refuses = false;
-}
-
-void policy_refuses(struct policy *p) {
-    p->established = false;
-    p->refuses = true;
-}
-
 void policy_disconnected(struct policy *p) {
     policy_refuses(p);
     p->app_more = false;
@@ -87,11 +76,6 @@ void policy_met(struct policy *p, int error) {
     for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
         if (error == ends[i])
             policy_refuses(p);
-}
-
-void policy_no_room(struct policy *p) {
-    p->sndbuf_maybe_full = true;
-    p->large = false;
 }
 
 /* The window ended a hold of many writes, and the turn went on: the program is at work on several messages.
@@ -118,18 +102,6 @@ void policy_window_turn_ends(struct policy *p) {
     p->window_at = 0;
     if (p->window_ends)
         p->window_ends--;
-}
-
-bool policy_asks_first(const struct policy *p) {
-    return p->goes_on >= GOES_ON &&
-           (!p->bursty || turn_predict(&p->model, p->position) != TURN_LAST);
-}
-
-void policy_asked(struct policy *p, bool at_once) {
-    if (at_once)
-        p->kept_turn = true;
-    else if (p->goes_on > 0)
-        p->goes_on--;
 }
 
 /* ---- the model of turns ------------------------------------------------- */

@@ -239,16 +239,25 @@ struct policy_action policy_release(struct policy *p, const struct policy_limits
 struct policy_action policy_uncork(struct policy *p, const struct policy_limits *limits);
 
 /* The kernel has taken a write, or a connect has succeeded. */
-void policy_established(struct policy *p);
+static inline void policy_established(struct policy *p) {
+    p->established = true;
+    p->refuses = false;
+}
 /* The kernel takes no more writes.  Nothing is held or buffered from now on, so that the kernel
  * refuses the next write itself. */
-void policy_refuses(struct policy *p);
+static inline void policy_refuses(struct policy *p) {
+    p->established = false;
+    p->refuses = true;
+}
 /* A connect(2) with AF_UNSPEC has dissolved the connection, with what was not sent. */
 void policy_disconnected(struct policy *p);
 /* A call of the application failed with `error` (errno).  Some errors end sending for good. */
 void policy_met(struct policy *p, int error);
 /* The kernel had no room for all of a write. */
-void policy_no_room(struct policy *p);
+static inline void policy_no_room(struct policy *p) {
+    p->sndbuf_maybe_full = true;
+    p->large = false;
+}
 /* `quick`: the turn continues a message after a wait that returned at once. */
 static inline void policy_turn_begins(struct policy *p, bool quick) {
     p->position = 0;
@@ -261,9 +270,18 @@ void policy_window_ended(struct policy *p, bool by_kernel);
 /* A turn ends, and the window has ended a hold not long ago. */
 void policy_window_turn_ends(struct policy *p);
 /* True if the application's next wait is first tried with timeout zero. */
-bool policy_asks_first(const struct policy *p);
+static inline bool policy_asks_first(const struct policy *p) {
+    enum { GOES_ON = 2 };
+    return p->goes_on >= GOES_ON &&
+           (!p->bursty || turn_predict(&p->model, p->position) != TURN_LAST);
+}
 /* The result of that try: `at_once` if the wait returned something. */
-void policy_asked(struct policy *p, bool at_once);
+static inline void policy_asked(struct policy *p, bool at_once) {
+    if (at_once)
+        p->kept_turn = true;
+    else if (p->goes_on > 0)
+        p->goes_on--;
+}
 
 /* ---- a write, the end of a unit, the input that answers it ----------------
  *

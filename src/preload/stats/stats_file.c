@@ -178,12 +178,6 @@ static bool closed;    /* the process ends: no more rows or records */
 
 static uint64_t loaded_ns;
 
-static uint64_t real_time_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* The linker's name for the ELF header of the library. */
 extern INTERNAL const ElfW(Ehdr) __ehdr_start;
 
@@ -211,7 +205,9 @@ static void fill_header(struct stats_file *s, uint64_t started_ns) {
 static void control_begins(struct stats_file *s);
 
 static void make(void) {
-    uint64_t started_ns = real_time_ns();
+    struct timespec real;
+    clock_gettime(CLOCK_REALTIME, &real);
+    uint64_t started_ns = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec;
     struct stats_file *s = new_file(config()->stats, started_ns);
     if (!s) {
         STORE_RELEASE(&stats_state, LIFE_REFUSED);
