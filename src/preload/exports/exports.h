@@ -78,8 +78,6 @@ int unstall_messages_read(struct call call, struct mmsghdr *messages, unsigned c
 /* Before close_range(2), from `*first` on.  True: the own call of the program begins there now.  False:
  * nothing is left to close.  `*barred` is for rights_changed() afterwards. */
 bool exports_closes_range(unsigned *first, unsigned last, int flags, uint32_t *barred);
-/* After a call that duplicated fd; returns `copy`, its result. */
-int exports_copied(int fd, int copy);
 
 /* Before fcntl(2), and after it. */
 void exports_controls(int command);

@@ -48,25 +48,20 @@ EXPORT void closefrom(int first) {
     REAL(closefrom)((int)from);
 }
 
-int exports_copied(int fd, int copy) {
-    shim_duplicated(fd, copy);
-    return copy;
-}
-
 EXPORT int dup(int fd) {
-    return exports_copied(fd, REAL(dup)(fd));
+    return shim_duplicated(fd, REAL(dup)(fd));
 }
 
 EXPORT int dup2(int fd, int to) {
     shim_replacing(fd, to);
-    return exports_copied(fd, REAL(dup2)(fd, to));
+    return shim_duplicated(fd, REAL(dup2)(fd, to));
 }
 ALSO(__dup2, dup2)
 
 EXPORT int dup3(int fd, int to, int flags) {
     if (!(flags & ~O_CLOEXEC))
         shim_replacing(fd, to);
-    return exports_copied(fd, REAL(dup3)(fd, to, flags));
+    return shim_duplicated(fd, REAL(dup3)(fd, to, flags));
 }
 
 void exports_controls(int command) {
@@ -80,7 +75,7 @@ void exports_controls(int command) {
 }
 
 int exports_controlled(int fd, int command, int result) {
-    return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? exports_copied(fd, result) : result;
+    return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? shim_duplicated(fd, result) : result;
 }
 
 EXPORT int fcntl(int fd, int command, ...) {

@@ -267,8 +267,8 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_dup3:
         if (!(c & ~O_CLOEXEC))
             shim_replacing((int)a, (int)b);
-        return exports_copied((int)a, (int)NEXT());
-    case SYS_dup: return exports_copied((int)a, (int)NEXT());
+        return shim_duplicated((int)a, (int)NEXT());
+    case SYS_dup: return shim_duplicated((int)a, (int)NEXT());
     case SYS_close_range: {
         unsigned first = (unsigned)a;
         if (exports_closes_range(&first, (unsigned)b, (int)c, &barred)) {

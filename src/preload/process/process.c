@@ -179,7 +179,7 @@ int exec_failed(int result) {
     return result;
 }
 
-void process_ends(void) {
+__attribute__((destructor)) void process_ends(void) {
     if (!gate_enter()) {
         handler_ends_process();
         return;
@@ -197,10 +197,6 @@ void process_ends(void) {
         hold_restore(c);
     if (__atomic_exchange_n(&reported, fork_generation, __ATOMIC_RELAXED) != fork_generation)
         process_reports(false);
-}
-
-__attribute__((destructor)) static void destructor(void) {
-    process_ends();
 }
 
 /* ---- threads --------------------------------------------------------- */

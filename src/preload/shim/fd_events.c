@@ -296,13 +296,13 @@ void shim_given(int fd) {
     hold_end_turn(PUSH_PROCESS);
 }
 
-void shim_duplicated(int fd, int copy) {
+int shim_duplicated(int fd, int copy) {
     if (copy < 0 || copy == fd || !gate_enter()) {
         if (self.vforked && copy >= 0)
             shim_given(fd);
         if (copy != fd)
             reentry_left(copy);
-        return;
+        return copy;
     }
     if (UNLIKELY(copy == STDERR_FILENO))
         log_stderr_is(true);
@@ -313,10 +313,11 @@ void shim_duplicated(int fd, int copy) {
         if (word != FDS_UNKNOWN && fds_set(copy, word) && fds_conn(word))
             reentry_set_aside(fds_conn(word),
                               ASIDE_NUMBERS | (hold_is_stdio(copy) ? ASIDE_APART : 0), 0);
-        return;
+        return copy;
     }
     shim_shares(c, copy);
     conn_unlock(c);
+    return copy;
 }
 
 /* dup2(2) refuses a number beyond RLIMIT_NOFILE, even one opened before the limit was lowered. */

@@ -173,8 +173,8 @@ void shim_closing_range(unsigned first, unsigned last);
 /* True: `*spared` is the lowest descriptor of the range that is ours.  It belongs to a connection whose last
  * bytes are still to be sent (turn.h), so the kernel must not close it. */
 bool shim_spared(unsigned first, unsigned last, unsigned *spared);
-/* `copy` is now a duplicate of `fd`. */
-void shim_duplicated(int fd, int copy);
+/* A call that duplicates `fd` returned `copy`.  Returns that. */
+int shim_duplicated(int fd, int copy);
 /* The program of a child gets fd: it is among the file actions of posix_spawn(3), or a child of vfork(2),
  * which runs on our memory, has copied it. */
 void shim_given(int fd);
