@@ -137,8 +137,9 @@ static bool is_version(const struct symbol_table *t, unsigned number, const char
 /* Chooses among the definitions of one name: dlsym takes the only one that is not hidden, dlvsym the one
  * of the version.  NULL if a definition has no version although others have one: the caller asks dlsym or
  * dlvsym. */
-static void *choose(const struct symbol_table *libc, const char *name, uint32_t hash, const char *version) {
+static void *choose(const struct symbol_table *libc, const char *name, const char *version) {
     enum { HIDDEN = 0x8000, FIRST_VERSION = 2 };
+    const uint32_t hash = hash_of(name);
     void *found = NULL;
     if (version && !libc->versions)
         return NULL;
@@ -156,22 +157,17 @@ static void *choose(const struct symbol_table *libc, const char *name, uint32_t 
     return found;
 }
 
-static bool is_elsewhere(const struct libc_symbols *s, size_t count, const char *name, uint32_t hash) {
+bool libc_symbols_elsewhere(const struct libc_symbols *s, const char *name) {
+    size_t count = LOAD_ACQUIRE(&s->count);
+    uint32_t hash = hash_of(name);
     for (size_t i = 0; i + 1 < count; i++)
         if (next_entry(&s->libraries[i], name, hash, 0))
             return true;
     return false;
 }
 
-bool libc_symbols_elsewhere(const struct libc_symbols *s, const char *name) {
-    size_t count = LOAD_ACQUIRE(&s->count);
-    return count > 1 && is_elsewhere(s, count, name, hash_of(name));
-}
-
 void *libc_symbols_find(const struct libc_symbols *s, const char *name, const char *version) {
     size_t count = LOAD_ACQUIRE(&s->count);
-    uint32_t hash = hash_of(name);
-    if (count == 0 || is_elsewhere(s, count, name, hash))
-        return NULL;
-    return choose(&s->libraries[count - 1], name, hash, version);
+    bool in_libc = count > 0 && !libc_symbols_elsewhere(s, name);
+    return in_libc ? choose(&s->libraries[count - 1], name, version) : NULL;
 }
