@@ -415,7 +415,9 @@ static bool goes_on_after_late(struct conn *c, bool joined) {
     return false;
 }
 
-bool hold_check_age_slow(struct conn *c, bool joined) {
+bool hold_check_age(struct conn *c, bool joined) {
+    if (!window_windowless(window_state()))
+        return true;
     uint64_t now = clock_coarse(), age = now - c->habit_ns;
     if (LIKELY(c->policy.mode == MODE_AUTO)) {
         return LIKELY(age <= HOLD_LATE_NS) || age <= clock_coarse_surely(HOLD_LATE_NS) ||

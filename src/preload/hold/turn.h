@@ -28,10 +28,7 @@ void hold_learn_piece(struct conn *c);
  * endpoint.  In mode cork, several holds in a row that the kernel ended set the connection to TCP_NODELAY
  * only: the library does not see the waits of its program.  True: the habit goes on; the next decision sees
  * it in the policy. */
-bool hold_check_age_slow(struct conn *c, bool joined);
-static inline bool hold_check_age(struct conn *c, bool joined) {
-    return !window_windowless(window_state()) || hold_check_age_slow(c, joined);
-}
+bool hold_check_age(struct conn *c, bool joined);
 
 /* ---- the end of a thread is the end of its turn, too ------------------ */
 
