@@ -231,8 +231,8 @@ void conn_reset(struct conn *c, int fd, enum conn_origin origin);
  * prediction also works for programs with one exchange a connection.
  *
  * A table of a fixed size, shared by all threads without a lock: its words are read and written whole.  Two
- * writers may mix their models, and two endpoints may share an entry.  That costs at most a push or a segment,
- * as any wrong guess does.
+ * writers may mix their models, and two endpoints may share an entry.  That costs at most a push or a
+ * segment, as any wrong guess does.
  */
 
 /* The number of an endpoint's entry: 1 to 255; 0: none. */

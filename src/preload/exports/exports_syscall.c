@@ -82,8 +82,8 @@ static bool is_ipc_wait(long call) {
 }
 #endif
 
-/* Of a number that WAITS: all others have a case of their own.  False if the arguments show, without following a pointer, that the call does not wait: such a call
- * ends no turn. */
+/* Of a number that WAITS: all others have a case of their own.  False if the arguments show, without
+ * following a pointer, that the call does not wait: such a call ends no turn. */
 static bool may_wait(long n, long a, long b, long c, long d) {
     (void)a; /* unused if there is no SYS_ipc */
     switch (n) {

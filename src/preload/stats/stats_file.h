@@ -85,7 +85,8 @@ void stats_file_goes_on(void);
 
 /* ---- live configuration -------------------------------------------------
  *
- * A tool writes the control block of the statistics file; this process adopts it when a message starts, and at each tick of the window's thread.
+ * A tool writes the control block of the statistics file; this process adopts it when a message starts, and
+ * at each tick of the window's thread.
  *
  * A block with bad values, or one that stays unfinished, is ignored with one warning.
  */
