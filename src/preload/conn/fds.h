@@ -93,17 +93,11 @@ void conn_free(struct conn *c);
 void fds_release(struct conn *c);
 
 /* FDS_EACH(c) { ... } runs for every connection in use, with its lock held; `return` and `goto`
- * must not leave it.  It leaves out a connection whose lock cannot be had; a body that has lost the lock
- * continues by FDS_LOST. */
+ * must not leave it, nor may the body give up the lock.  It leaves out a connection whose lock cannot be
+ * had. */
 #define FDS_EACH(c)                                      \
     for (struct fds_walk walk_ = {0}; fds_next(&walk_);) \
         for (struct conn *c = walk_.c; c; c = NULL)
-
-#define FDS_LOST        \
-    {                   \
-        walk_.c = NULL; \
-        continue;       \
-    }
 
 /* FDS_LOOK(c) { ... } runs for every connection in use, without its lock. */
 #define FDS_LOOK(c)                                                  \
