@@ -128,7 +128,7 @@ Test(reentry, a_piece_without_memory_is_the_last) {
     STORE(&c->lock, (lock_my_word() + 4) | 1);
     for (int i = 0; i < 3; i++) {
         struct piece *piece = reentry_piece(c->generation, 3);
-        memcpy(piece->data, "abcdefghi" + 3 * i, 3);
+        memcpy(piece->data, &"abcdefghi"[3 * i], 3);
         piece->bytes = i == 1 ? UINT32_C(1) << 31 : 3;
         reentry_keep_aside(c, piece);
     }
