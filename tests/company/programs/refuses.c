@@ -14,6 +14,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef CALL /* the compiler was not told */
+#define CALL  SYS_setsockopt
+#define WHERE 2
+#define VALUE TCP_NODELAY
+#define ERROR EPERM
+#endif
+
 static struct sock_filter refuses[] = {
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CALL, 0, 5),
