@@ -10,21 +10,24 @@ void ladder_add(struct ladder *l, enum ladder_kind kind, int64_t at_ns, uint64_t
         l->step[l->count++] = (struct ladder_step){kind, at_ns, bytes};
 }
 
-unsigned ladder_hold_ends(const struct ladder *l, unsigned held) {
+/* The step that ends the hold of step `held`; the last step if none does. */
+static unsigned hold_ends(const struct ladder *l, unsigned held) {
     for (unsigned i = held + 1; i < l->count; i++)
         if (l->step[i].kind != LADDER_HELD && l->step[i].kind != LADDER_ACK)
             return i;
     return l->count - 1;
 }
 
-int64_t ladder_held_ns(const struct ladder *l) {
+/* How long bytes were held; 0 if none were. */
+static int64_t held_ns(const struct ladder *l) {
     for (unsigned i = 0; i < l->count; i++)
         if (l->step[i].kind == LADDER_HELD)
-            return l->step[ladder_hold_ends(l, i)].at_ns - l->step[i].at_ns;
+            return l->step[hold_ends(l, i)].at_ns - l->step[i].at_ns;
     return 0;
 }
 
-const char *ladder_label(const struct ladder_step *s, char text[64]) {
+/* "200 bytes", "acknowledgement, delayed" */
+static const char *label_of(const struct ladder_step *s, char text[64]) {
     static const char *const names[] = {
         [LADDER_DATA] = "data",
         [LADDER_HELD] = "bytes held by Nagle's algorithm",
@@ -60,9 +63,9 @@ void ladder_json(struct json *j, const struct ladder *l, const char *caption) {
         json_string(j, "kind", kinds[s->kind]);
         json_real(j, "at_ms", (double)s->at_ns / 1e6);
         if (s->kind == LADDER_HELD)
-            json_real(j, "held_ms", (double)ladder_held_ns(l) / 1e6);
+            json_real(j, "held_ms", (double)held_ns(l) / 1e6);
         json_unsigned(j, "bytes", s->bytes);
-        json_string(j, "label", ladder_label(s, label));
+        json_string(j, "label", label_of(s, label));
         json_object_end(j);
     }
     json_array_end(j);
@@ -97,7 +100,7 @@ static void text_arrow(const struct sheet *sheet, const struct ladder_step *s) {
     char label[64];
     bool right = s->kind == LADDER_DATA, ascii = sheet->ascii;
     const char *dash = ascii ? "-" : "─";
-    int used = (int)strlen(ladder_label(s, label)) + 4, left = (sheet->span - used) / 2;
+    int used = (int)strlen(label_of(s, label)) + 4, left = (sheet->span - used) / 2;
     fputs(right ? dash : ascii ? "<" : "◀", out);
     for (int i = 0; i < left; i++)
         fputs(dash, out);
@@ -110,8 +113,8 @@ static void text_arrow(const struct sheet *sheet, const struct ladder_step *s) {
 static void text_gap(const struct sheet *sheet, const struct ladder *l, unsigned held) {
     const char *line = sheet->ascii ? "|" : "│", *wait = sheet->ascii ? "#" : "█";
     char label[64], note[96];
-    ladder_label(&l->step[held], label);
-    snprintf(note, sizeof(note), "%.1f ms", (double)ladder_held_ns(l) / 1e6);
+    label_of(&l->step[held], label);
+    snprintf(note, sizeof(note), "%.1f ms", (double)held_ns(l) / 1e6);
     char *by = (int)strlen(label) > sheet->span - 2 ? strstr(label, " by ") : NULL;
     const char *const rows[] = {label, by ? by + 1 : note, by ? note : ""};
     if (by)

@@ -37,15 +37,6 @@ struct ladder {
 
 void ladder_add(struct ladder *l, enum ladder_kind kind, int64_t at_ns, uint64_t bytes);
 
-/* The step that ends the hold of step `held`; the last step if none does. */
-unsigned ladder_hold_ends(const struct ladder *l, unsigned held);
-
-/* How long bytes were held; 0 if none were. */
-int64_t ladder_held_ns(const struct ladder *l);
-
-/* "200 bytes", "acknowledgement, delayed" */
-const char *ladder_label(const struct ladder_step *s, char text[64]);
-
 /* In `width` columns, from 40 on; `ascii` uses ASCII only. */
 void ladder_text(FILE *out, const struct ladder *l, unsigned width, bool ascii);
 

@@ -37,8 +37,8 @@ int process_facts(pid_t pid, struct process_facts *f);
 int process_library(pid_t pid, struct process_facts *f);
 
 /* Appends the command line of a running process, a space before each word, with paths as they are from our
- * working directory.  False, and nothing is appended:
- * it cannot be read, is too long, or the process has made a title of it, as nginx and Redis do. */
+ * working directory.  False, and nothing is appended: it cannot be read, is too long, or the process has made
+ * a title of it, as nginx and Redis do. */
 bool process_command(struct prose *p, pid_t pid);
 
 /* True if the process sees a file of this path. */

@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <errno.h>
 #include <limits.h>
 #include <netinet/tcp.h>
 #include <stdio.h>

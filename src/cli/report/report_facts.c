@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "report_facts.h"
-#include "stats_names.h"
 #include "counters.h"
 
 #include <limits.h>
@@ -132,13 +131,6 @@ const struct reader_row **report_rows(const struct report *r, size_t *count) {
     if (rows)
         qsort(rows, *count, sizeof(struct reader_row *), by_loss);
     return rows;
-}
-
-uint64_t process_lost_ns(const struct reader_file *f) {
-    uint64_t lost = 0;
-    for (size_t i = 0; i < f->row_count; i++)
-        lost += lost_ns(&f->rows[i].tally);
-    return lost;
 }
 
 void report_who(struct prose *p, const struct report *r, bool unnamed) {

@@ -36,9 +36,6 @@ const struct reader_row *row_in(const struct reader_file *f, const struct reader
  * NULL: no memory. */
 const struct reader_row **report_rows(const struct report *r, size_t *count);
 
-/* The time lost in all rows of a process. */
-uint64_t process_lost_ns(const struct reader_file *f);
-
 /* " -- PROGRAM ARGUMENT...", as this process was started. */
 void report_program(struct prose *p, const struct report *r, const struct reader_file *process);
 

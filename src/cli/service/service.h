@@ -7,7 +7,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "unit.h"
 
@@ -35,8 +34,7 @@ int service_enable(const struct service_order *o);
 int service_disable(const struct service_order *o);
 
 /* Prints which units have the library, or one of them, as text or JSON.
- * 0, 1 (the unit, or a process of one, is without
- * it) or EXIT_OWN. */
+ * 0, 1 (the unit, or a process of one, is without it) or EXIT_OWN. */
 int service_status(const struct manager *m, const char *unit, bool json);
 
 /* Removes the statistics folder of a unit that does not use it any more.  systemd does so when a unit stops,

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
 #include "counters.h"
 #include "errors.h"
 #include "format.h"

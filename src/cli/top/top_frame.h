@@ -10,7 +10,7 @@
 #include "stats_files.h"
 #include "top_past.h"
 
-enum { TOP_WIDTH = 80, TOP_LINE = 512, TOP_FILTER = 48 };
+enum { TOP_LINE = 512, TOP_FILTER = 48 };
 
 enum top_order {
     TOP_BY_STALLS, /* then by exchanges */

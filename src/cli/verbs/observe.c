@@ -15,7 +15,6 @@
 #include "cgroup.h"
 #include "clock_ns.h"
 #include "errors.h"
-#include "format.h"
 #include "launch.h"
 #include "observe_folder.h"
 #include "page_file.h"

@@ -7,7 +7,6 @@
 
 #include "args.h"
 #include "errors.h"
-#include "format.h"
 #include "terminal.h"
 #include "top_frame.h"
 #include "top_screen.h"
