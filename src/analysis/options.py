@@ -8,7 +8,7 @@ import shutil
 from types import SimpleNamespace
 
 from record.arms import BARE, MODES
-from record.results import METRICS, try_whole
+from record.results import METRICS, USUAL, try_whole
 
 DEFAULT_ARMS = [BARE, *(mode for mode in MODES if mode != "observe")]
 ASSIGNMENTS = ("connection", "peer", "listener")
@@ -101,8 +101,8 @@ TABLE = {
     "--metric": (_one_of(*METRICS), None),
     "--score": (_regex, None),
     "--until-sure": (None, False),
-    "--confidence": (_percent(50, 99.99), None),  # 0.95
-    "--margin": (_percent(0.01, 1000), None),  # 0.1
+    "--confidence": (_percent(50, 99.99), None),
+    "--margin": (_percent(0.01, 1000), None),
     "--seed": (_whole(0, SEED_BELOW - 1), None),
     "--json": (_text, None),
     "--html": (_text, None),
@@ -201,8 +201,8 @@ def _complete(made, rest):
     if made.rounds is None:
         made.rounds = 1000 if made.until_sure else 10 ** 6 if made.time else 20
     if not made.merge:  # else the files say what it is
-        made.confidence = made.confidence or 0.95
-        made.margin = made.margin or 0.1
+        for name, usual in USUAL.items():
+            setattr(made, name, getattr(made, name) or usual)
         made.seed = random.SystemRandom().randrange(SEED_BELOW) if made.seed is None else made.seed
 
 

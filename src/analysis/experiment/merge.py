@@ -9,7 +9,7 @@ import os
 
 from experiment.stats_files import add_connection, empty_unit, key_of, report, sum_rows
 from record.arms import numbered
-from record.results import BadFile, Results, load
+from record.results import USUAL, BadFile, Results, load
 
 
 def merge(options):
@@ -77,7 +77,7 @@ def join(parts, options):
     it is, so that its report is the same again."""
     first, alone = parts[0], len(parts) == 1
     whole = Results(first.kind, dict(first.experiment), {}, ending=first.ending if alone else "complete")
-    for name, usual in (("confidence", 0.95), ("margin", 0.1)):  # statistics files lack them
+    for name, usual in USUAL.items():  # statistics files lack them
         whole.experiment.setdefault(name, usual)
     if not alone:
         whole.experiment.update(until_sure=False, stop_if=False, aa=False)

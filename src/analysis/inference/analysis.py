@@ -294,7 +294,7 @@ def family(results, pairs, metric, confidence, anytime):
 def analyse(results, describing=True):
     """The whole analysis; without `describing` only the comparisons, which is all that a decision needs."""
     asked = results.experiment
-    metric, confidence = usable_metric(results), asked.get("confidence", 0.95)
+    metric, confidence = usable_metric(results), asked["confidence"]
     anytime = bool(asked.get("until_sure") or asked.get("stop_if"))
     known = measured_arms(results, metric)
     base = asked["base"] if asked["base"] in known else (known or [asked["base"]])[0]

@@ -158,7 +158,7 @@ def _unit_word(results, count):
 
 def judge(analysis, results):
     """The verdict on an analysis."""
-    margin = results.experiment.get("margin", 0.1)
+    margin = results.experiment["margin"]
     made = _judge(analysis, results, margin)
     known = [analysis.base, *(pair.arm for pair in analysis.against)]
     if analysis.left_out and len(known) > 1:

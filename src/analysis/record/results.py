@@ -14,6 +14,7 @@ from record.histogram import Histogram
 from record.late import IN_EXCHANGE_MS
 
 FORMAT, VERSION = "unstall-ab", 1
+USUAL = {"confidence": 0.95, "margin": 0.1}  # of an experiment, where nothing else was asked for
 
 # An exchange can also be as slow for another reason: the control arm shows that.  A bucket begins within 3 %
 # of this time.
