@@ -261,12 +261,11 @@ static void append(struct status_group *g, struct status_processes *p) {
     p->files = (struct stats_files){.list = NULL};
 }
 
-static void take_process(struct status_beyond *b, const struct process_facts *f,
+static void take_process(struct status_beyond *b, const struct process_facts *f, uint64_t start,
                          const struct guard *guard) {
-    struct process_stat s;
     struct status_processes p = {.count = 1};
     char exe[PATH_MAX], program[sizeof(b->groups->program)];
-    if (!process_program(f->pid, exe, sizeof(exe))[0] || !process_stat(f->pid, &s))
+    if (!process_program(f->pid, exe, sizeof(exe))[0])
         return; /* it has ended */
     base_text(exe, program, sizeof(program));
     if (f->library[0]) {
@@ -282,9 +281,9 @@ static void take_process(struct status_beyond *b, const struct process_facts *f,
         append(g, &p);
         if (f->library[0])
             memcpy(g->processes.mode, p.mode, sizeof(p.mode));
-        if (s.start < g->start || !g->program[0])
+        if (start < g->start || !g->program[0])
             memcpy(g->program, program, sizeof(program));
-        g->start = s.start < g->start ? s.start : g->start;
+        g->start = start < g->start ? start : g->start;
     }
     free_files(&p);
 }
@@ -302,11 +301,11 @@ static void look_at(struct status_beyond *b, pid_t pid, const struct guard *guar
     int error = process_library(pid, &f);
     if (error == -EACCES || error == -EPERM)
         b->unknown_processes += process_has_command(pid); /* a kernel thread may not be inspected either */
-    if (error || (process_stat(pid, &s) && guard_is_called(s.name)))
+    if (error || !process_stat(pid, &s) || guard_is_called(s.name))
         return;
     const struct guard *guard = guard_of(pid, guards, guard_count);
     if (guard || f.library[0])
-        take_process(b, &f, guard);
+        take_process(b, &f, s.start, guard);
 }
 
 static void find_processes(struct status_beyond *b, const pid_t *of_units, size_t count) {
