@@ -16,8 +16,9 @@ def _figure(caption, label, parts):
                       f'<line x1="{LEFT}" y1="{BOTTOM}" x2="{RIGHT}" y2="{BOTTOM}"/>', "</svg>\n</figure>"])
 
 
-def _text(x, y, text, anchor="start"):
-    return f'<text x="{x:.1f}" y="{y}" text-anchor="{anchor}">{escape(text)}</text>'
+def text_at(x, y, text, anchor="start"):
+    """Words in a picture."""
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
 
 
 def _rectangle(x, width, height, above=0.0, style="fill: var(--line)"):
@@ -43,14 +44,14 @@ def distribution(bins, caption):
     for low, high, number in bins:
         bars[min(BARS - 1, max(0, int(((at(low) + at(high)) / 2 - LEFT) / PIXELS * BARS)))] += number
     forty = at(40e6)
-    parts = [_text(LEFT, 16, f"most in one bar: {count(max(bars))}")]
+    parts = [text_at(LEFT, 16, f"most in one bar: {count(max(bars))}")]
     # A pixel at least, so that one event of a million is visible.
     parts += [_rectangle(LEFT + n * PIXELS / BARS, PIXELS / BARS - 0.5,
                          max(1, bar / max(bars) * (BOTTOM - TOP))) for n, bar in enumerate(bars) if bar]
     parts += [f'<line x1="{forty:.1f}" y1="{TOP}" x2="{forty:.1f}" y2="{BOTTOM}" stroke-dasharray="4 3"'
-              f' style="stroke: var(--stall)"/>', _text(forty, 16, "40 ms", "middle")]
-    parts += [_text(at(10.0 ** decade), BOTTOM + 18, time_of(10 ** decade),
-                    "start" if decade == first else "end" if decade == last else "middle")
+              f' style="stroke: var(--stall)"/>', text_at(forty, 16, "40 ms", "middle")]
+    parts += [text_at(at(10.0 ** decade), BOTTOM + 18, time_of(10 ** decade),
+                      "start" if decade == first else "end" if decade == last else "middle")
               for decade in range(first, last + 1)]
     return _figure(caption, f"{count(sum(bars))} values on a logarithmic axis; 40 ms is marked", parts)
 
@@ -63,9 +64,9 @@ def timeline(stalled, other, part_ms, whole_ms, caption):
         return ""
     whole = time_of(whole_ms * 1e6)
     legend = 6 + 10 - BOTTOM  # its boxes stand above the picture
-    parts = [_rectangle(LEFT, 10, 10, -legend, STALLED), _text(LEFT + 15, 16, "stalled"),
-             _rectangle(LEFT + 80.5, 9, 10, -legend, OTHER), _text(LEFT + 95, 16, "not stalled"),
-             _text(RIGHT, 16, f"most in one bar: {count(most)}", "end")]
+    parts = [_rectangle(LEFT, 10, 10, -legend, STALLED), text_at(LEFT + 15, 16, "stalled"),
+             _rectangle(LEFT + 80.5, 9, 10, -legend, OTHER), text_at(LEFT + 95, 16, "not stalled"),
+             text_at(RIGHT, 16, f"most in one bar: {count(most)}", "end")]
     unit, full = (BOTTOM - TOP) / most, PIXELS * part_ms / whole_ms
     for n, (slow, quick) in enumerate(zip(stalled, other)):
         x = LEFT + n * full
@@ -74,5 +75,5 @@ def timeline(stalled, other, part_ms, whole_ms, caption):
             parts.append(_rectangle(x, wide, max(1, unit * slow), 0, STALLED))
         if quick:
             parts.append(_rectangle(x + 0.5, wide - 1, unit * quick, unit * slow, OTHER))
-    parts += [_text(LEFT, BOTTOM + 18, "0"), _text(RIGHT, BOTTOM + 18, whole, "end")]
+    parts += [text_at(LEFT, BOTTOM + 18, "0"), text_at(RIGHT, BOTTOM + 18, whole, "end")]
     return _figure(caption, f"{count(sum(stalled))} stalled and {count(sum(other))} not, in {whole}", parts)

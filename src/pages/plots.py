@@ -6,6 +6,7 @@ draw."""
 import math
 from dataclasses import dataclass
 
+from pages.chart import text_at
 from pages.document import escape
 
 SVG = "http://www.w3.org/2000/svg"
@@ -85,10 +86,6 @@ def logarithmic(values, start, end):
 
 # ---- shapes ----------------------------------------------------------------------------------------------
 
-def _text(x, y, text, anchor="start"):
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
-
-
 def _line(x1, y1, x2, y2, look):
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" style="{look}"/>'
 
@@ -109,17 +106,17 @@ def _curve(points, of, markers):
 def _below(axis, top, bottom, title=""):
     """A horizontal axis: a line of the grid and a number for each tick, and its title."""
     parts = [part for x, number in axis.ticks() for part in (
-        _line(x, top, x, bottom, "stroke:var(--grid)"), _text(x, bottom + 16, number, "middle"))]
+        _line(x, top, x, bottom, "stroke:var(--grid)"), text_at(x, bottom + 16, number, "middle"))]
     return [*parts, _line(axis.start, bottom, axis.end, bottom, "stroke:var(--ink)"),
-            _text(8, bottom + 34, title) if title else ""]
+            text_at(8, bottom + 34, title) if title else ""]
 
 
 def _beside(axis, left, right, title):
     """A vertical axis, likewise; its title stands above it."""
     parts = [part for y, number in axis.ticks() for part in (
-        _line(left, y, right, y, "stroke:var(--grid)"), _text(left - 6, y + 4, number, "end"))]
+        _line(left, y, right, y, "stroke:var(--grid)"), text_at(left - 6, y + 4, number, "end"))]
     return [*parts, _line(left, axis.start, left, axis.end, "stroke:var(--ink)"),
-            _text(8, axis.end - 10, title)]
+            text_at(8, axis.end - 10, title)]
 
 
 def _legend(arms, shown):
@@ -128,7 +125,7 @@ def _legend(arms, shown):
     for at, name in enumerate(shown):
         x, y = 8 + at % 3 * 140, 14 + at // 3 * 18
         parts += _curve([(x, y - 4), (x + 14, y - 4), (x + 28, y - 4)], style(arms, name), 1)[:1]
-        parts += [_marker(x + 14, y - 4, style(arms, name)), _text(x + 36, y, name)]
+        parts += [_marker(x + 14, y - 4, style(arms, name)), text_at(x + 36, y, name)]
     return parts, 14 + (len(shown) + 2) // 3 * 18
 
 
@@ -197,7 +194,7 @@ def differences(analysis):
         of, y = style(analysis["arms"], pair["arm"]), top + LINE * (at + 0.5)
         look = f"stroke:var(--{of[0]});stroke-width:2"
         ends = (left if low is None else x.at(low), RIGHT if high is None else x.at(high))
-        parts += [_text(left - 8, y + 4, pair["arm"], "end"), _line(ends[0], y, ends[1], y, look)]
+        parts += [text_at(left - 8, y + 4, pair["arm"], "end"), _line(ends[0], y, ends[1], y, look)]
         for end, bound, tip in zip(ends, (low, high), (8, -8)):
             parts += [_line(end, y - 6, end, y + 6, look)] if bound is not None else \
                 [_line(end, y, end + tip, y + side, look) for side in (-6, 6)]
@@ -222,14 +219,14 @@ def costs(arms):
     top, left, texts = 44, 84, []
     bottom, wide = top + LINE * len(shown), (RIGHT + 20 - left) / len(known)
     parts = [f'<defs>{"".join(_hatch(arms, name) for name in shown)}</defs>']
-    parts += [_text(left - 8, top + LINE * (at + 0.5) + 4, name, "end") for at, name in enumerate(shown)]
+    parts += [text_at(left - 8, top + LINE * (at + 0.5) + 4, name, "end") for at, name in enumerate(shown)]
     for column, (key, title) in enumerate(known):
         rows = [(at, name, arms[name]["numbers"][key]) for at, name in enumerate(shown)
                 if has(arms[name], key)]
         start = left + wide * column
         most = max(max(value["high"], value["value"]) for _, _, value in rows) or 1
         x = Axis(0, most * 1.05, start, start + wide - 24, most=2)
-        parts += [*_below(x, top, bottom), _text(start, 14, title[0]), _text(start, 30, title[1])]
+        parts += [*_below(x, top, bottom), text_at(start, 14, title[0]), text_at(start, 30, title[1])]
         for at, name, value in rows:
             parts += _bar(x, top + LINE * (at + 0.5), value, name, style(arms, name))
         texts.append(" ".join(title) + ": " + ", ".join(f"{name} {value['value']:.3g}"
