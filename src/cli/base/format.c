@@ -23,6 +23,13 @@ const char *base_text(const char *path, char *text, size_t size) {
     return safe_text(base_of(path), text, size);
 }
 
+bool begins_with_any(const char *text, const char *const beginnings[], size_t count) {
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(text, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return false;
+}
+
 const char *time_text(uint64_t ns, bool ascii, char text[NAME_ROOM]) {
     static const struct {
         uint64_t least, unit;

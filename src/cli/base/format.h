@@ -23,6 +23,9 @@ const char *base_of(const char *path);
 /* The same, made safe. */
 const char *base_text(const char *path, char *text, size_t size);
 
+/* True if the text begins with one of these. */
+bool begins_with_any(const char *text, const char *const beginnings[], size_t count);
+
 /* "43.9 ms", "4.2 s", "310 µs" (`ascii`: "310 us"): three digits at most. */
 const char *time_text(uint64_t ns, bool ascii, char text[NAME_ROOM]);
 

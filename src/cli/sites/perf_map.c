@@ -150,11 +150,9 @@ void perf_map_close(struct perf_map *m) {
 /* True for modules and packages that come with a runtime; the report names their caller in the program. */
 static bool is_runtimes(const char *name, const char *path) {
     static const char *const packages[] = {"java.", "javax.", "sun.", "jdk.", "com.sun."};
-    for (size_t i = 0; i < ARRAY_SIZE(packages); i++)
-        if (strncmp(name, packages[i], strlen(packages[i])) == 0)
-            return true;
-    return strncmp(path, "node:", 5) == 0 || strncmp(path, "<frozen ", 8) == 0 ||
-           strstr(path, "/lib/python") != NULL;
+    static const char *const inside[] = {"node:", "<frozen "};
+    return begins_with_any(name, packages, ARRAY_SIZE(packages)) ||
+           begins_with_any(path, inside, ARRAY_SIZE(inside)) || strstr(path, "/lib/python") != NULL;
 }
 
 static bool set(struct frame *f, const char *name, size_t length, const char *path, int line) {
@@ -206,9 +204,8 @@ static bool of_java(const char *name, const char *parenthesis, struct frame *f) 
 bool perf_map_name(const char *name, struct frame *f) {
     static const char *const scripts[] = {"JS:", "LazyCompile:", "Function:", "Script:", "Eval:"};
     const char *parenthesis = strchr(name, '(');
-    for (size_t i = 0; i < ARRAY_SIZE(scripts); i++)
-        if (strncmp(name, scripts[i], strlen(scripts[i])) == 0)
-            return of_node(name, f);
+    if (begins_with_any(name, scripts, ARRAY_SIZE(scripts)))
+        return of_node(name, f);
     if (strncmp(name, "py::", 4) == 0)
         return of_python(name + 4, f);
     return parenthesis && of_java(name, parenthesis, f);

@@ -135,17 +135,10 @@ static const struct symbols_module *module_at(const struct symbols *s, uint64_t 
 
 /* ---- kinds of code --------------------------------------------------- */
 
-static bool begins(const char *name, const char *const *with, size_t count) {
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(name, with[i], strlen(with[i])) == 0)
-            return true;
-    return false;
-}
-
 static bool is_libc(const char *name) {
     static const char *const names[] = {"libc.so", "libc-2",  "libpthread", "ld-linux",
                                         "ld-2",    "ld-musl", "libc.musl"};
-    return begins(name, names, ARRAY_SIZE(names));
+    return begins_with_any(name, names, ARRAY_SIZE(names));
 }
 
 bool is_interpreter(const char *name) {
@@ -157,7 +150,7 @@ bool is_interpreter(const char *name) {
         "beam",    "mono",      "dotnet",  "libcoreclr", "libSystem.Native",
         "Rscript", "libR.so",   "guile",   "libguile",   "escript",
         "ocamlrun"};
-    return begins(name, names, ARRAY_SIZE(names));
+    return begins_with_any(name, names, ARRAY_SIZE(names));
 }
 
 /* A script's extension module in C counts as the interpreter. */
