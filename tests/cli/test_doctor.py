@@ -304,6 +304,27 @@ def test_a_process_of_a_service():
             assert ways[1].startswith("cure it from its next start on: ExecStart=unstall run -- ")
 
 
+# A place where the unit $1 is transient; the command $2 tells of the process $3 there.
+TRANSIENT = """mount -t tmpfs none /run && mkdir -p /run/systemd/transient &&
+    : >"/run/systemd/transient/$1" && exec "$2" doctor --json "$3"
+"""
+
+
+def test_a_process_of_a_transient_service_is_started_again_by_its_command():
+    """At its next start there is no unit any more: of a static program it was advised to change its
+    ExecStart=."""
+    unit = f"unstall-doctor-{os.getpid()}.service"
+    with cgroup_of(unit) as enter:
+        for program in (CAT, [compile_c(WAITS, "-static")]):
+            with waiting(*program, preexec_fn=enter) as (pid, _):
+                words = ["unshare", "-m", "sh", "-c", TRANSIENT, "sh", unit, COMMAND, str(pid)]
+                done = run(words, bare_env(), check=False)
+                assert done.stderr == ""
+                ways = json.loads(done.stdout)["advice"]
+                assert ways[0] == f"cure it without a restart: unstall attach --unit {unit}"
+                assert ways[1].startswith("cure it from its next start on: unstall run -- ")
+
+
 def test_a_library_that_was_asked_for_and_is_not_loaded():
     with waiting(*CAT, env=bare_env(LD_PRELOAD="/nonexistent/libunstall.so"),
                  stderr=subprocess.DEVNULL) as (pid, _):

@@ -93,11 +93,13 @@ static const char *unit_of(const struct diagnosis *d) {
     return d->live && d->process.unit[0] && !d->process.other_files ? d->process.unit : NULL;
 }
 
-/* systemd forgets such a unit when it ends, so `unstall enable` refuses it. */
-static bool is_transient(const char *unit) {
+/* The same, for what is to hold from its next start on; NULL also for a transient one, which systemd forgets
+ * when it ends: `unstall enable` refuses it. */
+static const char *lasting_unit_of(const struct diagnosis *d) {
     char path[PATH_MAX];
-    snprintf(path, sizeof(path), "/run/systemd/transient/%s", unit);
-    return access(path, F_OK) == 0;
+    const char *unit = unit_of(d);
+    snprintf(path, sizeof(path), "/run/systemd/transient/%s", unit ? unit : "");
+    return unit && access(path, F_OK) != 0 ? unit : NULL;
 }
 
 /* What is started again, as a shell takes it, with a space before. */
@@ -165,16 +167,16 @@ static void advise_program(struct diagnosis *d) {
 static void advise_process(struct diagnosis *d) {
     const struct process_facts *p = &d->process;
     const char *library = d->library ? d->library : "libunstall.so";
+    const char *unit = lasting_unit_of(d);
     struct prose command;
-    bool kept = unit_of(d) && !is_transient(p->unit);
-    if (kept)
-        ADVISE("cure: unstall enable --restart %s", p->unit);
+    if (unit)
+        ADVISE("cure: unstall enable --restart %s", unit);
     advise_attach(d);
     if (p->other_files)
         ADVISE("it runs in a container: mount the library there and set the variable, as in docker "
                "run -v %s:%s:ro -e LD_PRELOAD=%s",
                library, library, library);
-    else if (!kept)
+    else if (!unit)
         ADVISE("cure it from its next start on: unstall run --%s", command_of(d, &command));
     advise_measuring(d);
     if (!d->library)
@@ -205,7 +207,7 @@ static bool advise_supervisor(struct diagnosis *d) {
     if (!obstacles_first(&d->obstacles))
         return false;
     ADVISE("%s: %sunstall run%s --%s: under a seccomp supervisor, which needs no privilege",
-           d->live ? "cure it from its next start on" : "cure", unit_of(d) ? "ExecStart=" : "",
+           d->live ? "cure it from its next start on" : "cure", lasting_unit_of(d) ? "ExecStart=" : "",
            chosen ? "" : " --how seccomp", command_of(d, &command));
     return true;
 }
