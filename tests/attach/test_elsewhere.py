@@ -15,7 +15,7 @@ from harness import COMMAND, STALL_MS, started, two_namespaces, within
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
-from trial import ab, measured  # noqa: E402
+from trial import EVEN, ab, measured  # noqa: E402
 
 PYTHON = ("/usr/bin/python3", "-S", "-u", "-c")
 RECEIVER = """
@@ -109,8 +109,8 @@ def test_a_receiver_shortens_the_stalls_of_a_sender_elsewhere(where):
 
 def test_an_experiment_with_the_sender_finds_the_stall(tmp_path):
     with apart(12) as two:
-        done = ab("--live", two.sender.pid, "--until-sure", "--min-exchanges", 8, "--time", 60, "--json",
-                  tmp_path / "r.json")
+        done = ab("--live", two.sender.pid, *EVEN, "--until-sure", "--min-exchanges", 8, "--time", 60,
+                  "--json", tmp_path / "r.json")
     assert done.returncode == 0 and "nodelay wins" in done.stdout, done.stdout + done.stderr
     units = measured(tmp_path / "r.json")["units"]
     assert all(unit["stalls"] == 0 for unit in units if unit["arm"] == "nodelay")
@@ -120,5 +120,5 @@ def test_an_experiment_with_the_sender_finds_the_stall(tmp_path):
 def test_an_experiment_with_the_receiver_finds_no_difference_by_its_own_option():
     """Its answers are one write: TCP_NODELAY at this end changes nothing."""
     with apart(12) as two:
-        done = ab("--live", two.receiver.pid, "--min-exchanges", 5, "--time", 4, "--confidence", 99.9)
+        done = ab("--live", two.receiver.pid, *EVEN, "--min-exchanges", 5, "--time", 4, "--confidence", 99.9)
     assert done.returncode in (0, 2) and "wins" not in done.stdout, done.stdout + done.stderr

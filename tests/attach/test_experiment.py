@@ -20,7 +20,7 @@ from harness import COMMAND, bare_env, patiently, preload_env, unstall
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
-from trial import Histogram, ab, answering, client, measured  # noqa: E402
+from trial import EVEN, Histogram, ab, answering, client, measured  # noqa: E402
 
 # They judge shares of stalls: where the host takes the processors, nothing can be said of them.
 pytestmark = pytest.mark.unstarved
@@ -59,7 +59,7 @@ def test_the_stall_is_in_the_off_connections_and_in_no_other(tmp_path):
     path = tmp_path / "r.json"
     with answering(0, 2) as port, load_on(port, 80):
         pid = pid_of(port)
-        done = ab("--live", pid, "--until-sure", "--min-exchanges", 8, "--time", 60, "--json", path)
+        done = ab("--live", pid, *EVEN, "--until-sure", "--min-exchanges", 8, "--time", 60, "--json", path)
     assert done.returncode == 0, done.stderr
     assert "nodelay wins" in done.stdout and "Ended early" in done.stdout
     assert f"To deploy: unstall attach --detach --mode always {pid}\n" in done.stdout
@@ -81,7 +81,8 @@ def test_the_stall_is_in_the_off_connections_and_in_no_other(tmp_path):
 def test_a_program_that_does_not_stall_shows_no_difference(tmp_path):
     def attempt():
         with answering(5, 1) as port, load_on(port, 200):
-            ab("--live", pid_of(port), "--time", 3, "--min-exchanges", 5, "--json", tmp_path / "r.json")
+            ab("--live", pid_of(port), *EVEN, "--time", 3, "--min-exchanges", 5, "--json",
+               tmp_path / "r.json")
         value = measured(tmp_path / "r.json")
         assert value["analysis"], "the connections had ended before the experiment began"
         assert all(unit["stalls"] == 0 for unit in value["units"] + value["totals"])
@@ -106,7 +107,8 @@ def test_the_client_is_the_target_and_its_peer_thinks(tmp_path):
 
 def test_off_against_off_names_no_winner():
     with answering(0, 2) as port, load_on(port, 60):
-        done = ab("--live", pid_of(port), "--aa", "--time", 5, "--min-exchanges", 5, "--confidence", 99.9)
+        done = ab("--live", pid_of(port), *EVEN, "--aa", "--time", 5, "--min-exchanges", 5, "--confidence",
+                  99.9)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "off-2" in done.stdout
 

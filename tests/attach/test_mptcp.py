@@ -3,7 +3,6 @@
 only: the kernel makes the TCP connections below."""
 
 import contextlib
-import json
 import os
 import re
 import socket
@@ -18,6 +17,10 @@ from attachments import attached
 from talkers import alone, cgroup, nothing_pinned
 
 from harness import COMMAND, STALL_MS, bare_env, skip
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
+
+from trial import EVEN, measured  # noqa: E402
 
 MPTCP = Path("/proc/sys/net/mptcp/enabled")
 TRIES = 5
@@ -187,14 +190,14 @@ def test_what_a_server_accepts_later_is_cured_too(server):
 
 def test_a_live_experiment_reaches_what_it_accepts(server, tmp_path):
     """Its connections got no arm, so that nothing was measured."""
-    words = ["ab", "--live", str(server.pid), "--time", "8", "--min-exchanges", "5", "--quiet", "--json",
-             str(tmp_path / "r.json")]
+    words = ["--live", server.pid, *EVEN, "--time", 8, "--min-exchanges", 5, "--json", tmp_path / "r.json"]
     port = server.port()
-    with subprocess.Popen([COMMAND, *words], env=bare_env(), stdout=subprocess.PIPE, text=True) as live:
+    with subprocess.Popen([COMMAND, "ab", "--quiet", *map(str, words)], env=bare_env(),
+                          stdout=subprocess.PIPE, text=True) as live:
         while live.poll() is None:
             with connected(port) as client:
                 asked(client)
         said = live.stdout.read()
     assert re.search(r"^nodelay wins: ", said, re.MULTILINE), said
-    units = json.loads((tmp_path / "r.json").read_text("utf-8"))["units"]
+    units = measured(tmp_path / "r.json")["units"]
     assert {unit["arm"] for unit in units} == {"off", "nodelay"} and len(units) > 10

@@ -10,7 +10,8 @@ import threading
 import time
 
 import pytest
-from trial import PROGRAMS, Histogram, ab, alive, client, measured, server_command, wait_until_it_listens
+from trial import (EVEN, PROGRAMS, Histogram, ab, alive, client, measured, server_command,
+                   wait_until_it_listens)
 
 from harness import COMMAND, LIB, bare_env, compile_c, control_of, free_port, run, wait_for
 
@@ -65,7 +66,7 @@ def running_server(pieces=2):
 def test_the_stall_is_in_the_off_connections_and_in_no_other(tmp_path):
     port = free_port()
     with load_on(port, 40):
-        done = ab("--live", "--time", 7, "--seed", 1, "--json", tmp_path / "r.json", "--",
+        done = ab("--live", "--time", 7, *EVEN, "--json", tmp_path / "r.json", "--",
                   *server_command(port, 0, 2))
     assert done.returncode == 0, done.stderr
     assert "auto wins" in done.stdout
@@ -85,7 +86,7 @@ def test_a_running_process_becomes_an_experiment_and_is_itself_again_afterwards(
     with running_server() as (pid, port, folder):
         run(client(port, 5, "one", 4), bare_env(), timeout=30)  # before: is in no arm
         with load_on(port, 60, folder=folder):
-            done = ab("--live", pid, "--until-sure", "--time", 60, "--json", tmp_path / "r.json")
+            done = ab("--live", pid, *EVEN, "--until-sure", "--time", 60, "--json", tmp_path / "r.json")
         assert done.returncode == 0, done.stderr
         assert "Ended early" in done.stdout and "auto wins" in done.stdout
         assert f"To deploy: unstall set {pid} auto" in done.stdout
@@ -128,7 +129,7 @@ def test_the_guard_turns_a_harmful_arm_off(tmp_path):
     harm = compile_c(PROGRAMS / "harm.c", "-shared", "-fPIC")
     port = free_port()
     with load_on(port, 60):
-        done = ab("--live", "--time", 14, "--stop-if", "worse", "--min-exchanges", 4, "--json",
+        done = ab("--live", *EVEN, "--time", 14, "--stop-if", "worse", "--min-exchanges", 4, "--json",
                   tmp_path / "r.json", "--", "env", f"LD_PRELOAD={LIB}:{harm}", *server_command(port, 0, 2))
     assert done.returncode == 5, done.stdout + done.stderr
     said = " ".join(done.stderr.split())
@@ -148,7 +149,7 @@ def test_the_guard_leaves_a_running_process_killed_and_alive():
     try:
         with load_on(port, 60, folder=folder):
             wait_until_it_listens(port)
-            done = ab("--live", child.pid, "--stop-if", "worse", "--min-exchanges", 4, "--time", 25)
+            done = ab("--live", child.pid, *EVEN, "--stop-if", "worse", "--min-exchanges", 4, "--time", 25)
         assert done.returncode == 5, done.stdout + done.stderr
         assert control_of(folder)["killed"]
         assert child.poll() is None
@@ -162,7 +163,7 @@ def test_the_guard_leaves_a_running_process_killed_and_alive():
 def test_the_guard_leaves_a_harmless_arm_alone():
     port = free_port()
     with load_on(port, 40) as load:
-        code, out, err = ab_until_served(load, "--stop-if", "worse", "--", *server_command(port, 0, 2))
+        code, out, err = ab_until_served(load, *EVEN, "--stop-if", "worse", "--", *server_command(port, 0, 2))
     assert code == 0, err
     assert "guard" not in out and "auto wins" in out
 

@@ -99,7 +99,7 @@ static void call_of(int32_t task, char *line, size_t size) {
     raw(SYS_close, fd, 0, 0, 0, 0, 0);
 }
 
-void is_blocked(int32_t task) {
+bool blocks(int32_t task) {
     char before[200], now[200] = "";
     uint64_t begin = now_ms();
     do {
@@ -107,7 +107,14 @@ void is_blocked(int32_t task) {
         call_of(task, before, sizeof(before));
         raw_sleep(SAME_MS);
         call_of(task, now, sizeof(now));
+        if (now[0] == '\0')
+            return false;
     } while (strcmp(before, now) != 0 || now[0] < '0' || now[0] > '9');
+    return true;
+}
+
+void is_blocked(int32_t task) {
+    CHECK(blocks(task), "a thread has not blocked: it has ended");
 }
 
 struct once_blocked {

@@ -115,6 +115,8 @@ void is_over(const struct pair *p);
 int32_t own_task(void);
 /* Until the thread sleeps in a system call; likewise.  It is the same call 20 ms later: a lock is shorter. */
 void is_blocked(int32_t task);
+/* The same; false if the thread ends instead. */
+bool blocks(int32_t task);
 /* A thread that waits for that, and sends it a signal. */
 void *in_thread_once_blocked(int32_t task, int number);
 
