@@ -53,6 +53,7 @@ CASE(copied_by_number) {
     SAY(close(copy));
     SAY(syscall(SYS_close, 90));
     SAY(write(fd, "g", 1));
+    SAY(syscall(SYS_close, 100));
 }
 
 /* The option is the connection's: what the program sets by one number, it reads by each. */
@@ -201,6 +202,8 @@ CASE(moved_to_a_high_number) {
     SAY(write(250, "c", 1));
     SAY(close(800));
     SAY(write(250, "d", 1));
+    SAY(close(801));
+    SAY(close(250));
 }
 
 CASE(a_file_cut_short_beneath_the_bytes) {
