@@ -331,11 +331,11 @@ CANNOT_TELL = {
                                     "1 connection was captured in one direction only; record both"),
     "the server's direction only": (lambda: stalls().pcap(packets=one_direction(80)), "in one direction"),
     "a snap length of 40": (lambda: stalls().pcap(snap=40),
-                            "83 packets are cut before the end of their TCP header; record with a larger"),
+                            "83 packets are cut before the end of the TCP header; record with a larger"),
     "a clock that was set back": (lambda: stalls().pcap(packets=set_back(10.0213)), "time stamps go back"),
-    "fragments": (lambda: exchanges(fragments).pcap(), "40 packets are fragments"),
+    "fragments": (lambda: exchanges(fragments).pcap(), "40 packets are of the fragments that"),
     "IPsec": (lambda: stalls(lambda packet: ip4("198.51.100.1", "198.51.100.2", packet, protocol=50)).pcap(),
-              "no TCP in this capture, but there are 83 packets of a tunnel that cannot be read (IPsec)"),
+              "no TCP in this capture, but 83 packets are of a tunnel that cannot be read (IPsec)"),
     "IPsec in UDP": (lambda: stalls(in_udp(4500, 4500, b"abcdefgh")).pcap(), "(IPsec)"),
     "WireGuard": (lambda: stalls(in_udp(51820, 40001, b"\4\0\0\0")).pcap(), "(WireGuard)"),
     "Geneve": (lambda: stalls(in_udp(40001, 6081, bytes(8))).pcap(), "(Geneve)"),
@@ -573,7 +573,18 @@ def test_one_direction_alone_proves_nothing(tmp_path):
     capture.packets = [p for p in capture.packets if p[1][26:30] == bytes([192, 0, 2, 1])]
     found = judged(tmp_path, capture)
     assert found["stalls"] == 0
-    assert any("in one direction only" in note for note in found["notes"])
+    assert "in one direction only" in found["verdict"]["because"]
+    assert found["notes"] == []  # it was told twice
+
+
+@pytest.mark.parametrize("times, words", [(1, "1 packet is cut"), (2, "2 packets are cut")])
+def test_what_is_left_out_beside_a_verdict_is_a_note(tmp_path, times, words):
+    """It said "1 packets are"."""
+    capture = exchanges(lambda dialog, time, _: dialog.stall(time))
+    time, frame, length = capture.ordered()[-1]
+    packets = [*capture.ordered(), *[(time, frame[:40], length)] * times]
+    found = judged(tmp_path, capture, packets=packets)
+    assert found["verdict"]["kind"] == "stalls" and found["notes"][-1].startswith(words)
 
 
 def test_packets_missing_from_the_capture_make_no_stall(tmp_path):

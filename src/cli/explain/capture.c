@@ -5,6 +5,7 @@
 #include "explain.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pcap/pcap.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,39 +235,49 @@ static bool is_much(const struct capture *c, uint64_t packets) {
     return packets > 0 && packets >= c->out->understood / 20;
 }
 
-/* Why no verdict can be given where no stall is seen. */
-static void reason(const struct capture *c) {
+/* "1 packet is", "83 packets are" */
+static const char *packets_are(uint64_t n, char text[48]) {
+    snprintf(text, 48, "%" PRIu64 " packet%s", n, n == 1 ? " is" : "s are");
+    return text;
+}
+
+/* Why no verdict can be given where no stall is seen.  What it tells is no note any more. */
+static void reason(struct capture *c) {
     struct findings *out = c->out;
-    unsigned long cut = c->cut, tunnels = c->tunnels, fragments = c->fragments, one_sided = c->one_sided;
-    char *text = out->because;
-    if (is_much(c, c->cut))
+    uint64_t one_sided = c->one_sided;
+    char *text = out->because, packets[48];
+    if (is_much(c, c->cut)) {
         snprintf(text, NOTE_TEXT,
-                 "%lu packets are cut before the end of their TCP header; record with a larger snap length "
-                 "(tcpdump -s 192)",
-                 cut);
-    else if (out->understood == 0 && tunnels)
+                 "%s cut before the end of the TCP header; record with a larger snap length (tcpdump -s 192)",
+                 packets_are(c->cut, packets));
+        c->cut = 0;
+    } else if (out->understood == 0 && c->tunnels) {
         snprintf(text, NOTE_TEXT,
-                 "there is no TCP in this capture, but there are %lu packets of a tunnel that cannot be read "
-                 "(%s); record on the tunnel's own interface (tcpdump -i any)",
-                 tunnels, c->tunnel);
-    else if (is_much(c, c->fragments))
-        snprintf(text, NOTE_TEXT, "%lu packets are fragments, which are not put together", fragments);
-    else if (c->one_sided && out->exchanges < out->firsts + VERDICT_LEAST)
+                 "there is no TCP in this capture, but %s of a tunnel that cannot be read (%s); record on "
+                 "the tunnel's own interface (tcpdump -i any)",
+                 packets_are(c->tunnels, packets), c->tunnel);
+    } else if (is_much(c, c->fragments)) {
+        snprintf(text, NOTE_TEXT, "%s of the fragments that are not put together",
+                 packets_are(c->fragments, packets));
+        c->fragments = 0;
+    } else if (c->one_sided && out->exchanges < out->firsts + VERDICT_LEAST) {
         snprintf(text, NOTE_TEXT,
-                 "%lu connection%s captured in one direction only; record both (tcpdump without 'src' and "
-                 "'dst', on one interface)",
+                 "%" PRIu64 " connection%s captured in one direction only; record both (tcpdump without "
+                 "'src' and 'dst', on one interface)",
                  one_sided, one_sided == 1 ? " was" : "s were");
-    else if (is_unordered(c))
+        c->one_sided = 0;
+    } else if (is_unordered(c)) {
         snprintf(text, NOTE_TEXT,
                  "time stamps go backwards, and sorted by time the data do not follow one another: a clock "
                  "was set, or the packets are too far from their places (reordercap sorts those)");
+    }
 }
 
 /* ---- notes ----------------------------------------------------------- */
 
 static void notes(struct capture *c) {
     struct findings *out = c->out;
-    char text[24];
+    char text[24], packets[48];
     if (c->client_delays.count)
         findings_note(
             out,
@@ -285,9 +296,9 @@ static void notes(struct capture *c) {
             duration_text(c->round_trips_ns / (int64_t)c->round_trips, text));
     if (c->by_chance)
         findings_note(out,
-                      "%lu times data followed a late acknowledgement closely, but in a rhythm of "
+                      "%lu time%s data followed a late acknowledgement closely, but in a rhythm of "
                       "the application that does not depend on the acknowledgements: not counted.",
-                      (unsigned long)c->by_chance);
+                      (unsigned long)c->by_chance, c->by_chance == 1 ? "" : "s");
     if (c->one_sided)
         findings_note(out,
                       "%lu connection%s captured in one direction only and cannot be judged. "
@@ -297,17 +308,16 @@ static void notes(struct capture *c) {
         findings_note(out, "%lu fragment%s of IP packets left out.", (unsigned long)c->fragments,
                       c->fragments == 1 ? " was" : "s were");
     if (c->cut)
-        findings_note(
-            out,
-            "%lu packets are cut before the end of their TCP header: capture with a larger "
-            "snap length (tcpdump -s 192).",
-            (unsigned long)c->cut);
+        findings_note(out,
+                      "%s cut before the end of the TCP header: capture with a larger snap length "
+                      "(tcpdump -s 192).",
+                      packets_are(c->cut, packets));
     if (c->evicted)
         findings_note(out,
                       "More than %d connections at a time: the %lu that were silent longest were "
                       "judged by their packets until then.",
                       CONNECTIONS, (unsigned long)c->evicted);
-    if (is_unordered(c))
+    if (is_unordered(c) && !out->because[0])
         findings_note(out, "Time stamps go backwards in places: stalls there may be missed.");
 }
 
@@ -377,7 +387,8 @@ int explain_capture(FILE *in, struct findings *out) {
         flows_free(c.flows);
         for (uint32_t i = 0; i < out->row_count; i++)
             find_unheld(&c, &out->rows[i]);
-        reason(&c);
+        if (findings_count(out, STALL_FOUND, NULL) == 0)
+            reason(&c);
         notes(&c);
     }
     table_free(&c.unheld);
