@@ -261,8 +261,10 @@ def test_a_locked_control_block_is_not_waited_for_for_ever(talker, folder):
     (["1", "--arms", "off"], "--arms off: expected modes with weights, as in off:50,auto:50, or none\n"),
     (["1", "--arms", "off:1", "--assign", "me"], "--assign me: expected connection, peer or listener\n"),
     (["1", "--seed", "7", "off"], "--assign and --seed: need --arms; try --help\n"),
-    (["999999999", "off"], "999999999: no such process; if it has ended, give its statistics file or the "
-                           "folder of UNSTALL_STATS\n"),
+    (["999999999", "off"], "999999999: no such process; if it has ended, give unstall report its statistics "
+                           "file or the folder of UNSTALL_STATS\n"),
+    # it did the latter alone
+    (["1", "--kill", "--unkill"], "--kill and --unkill: choose one of them\n"),
 ])
 def test_a_bad_order_is_refused(words, message):
     assert refused(*words) == message

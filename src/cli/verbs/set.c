@@ -134,10 +134,11 @@ static bool is_option(struct args *a, struct request *r, bool *json) {
                      : !number_of("--wait", value, 0, 600000, &n))
             exit(EXIT_OWN);
         r->wait_ms = (int)n + (int)(seconds * 1000);
-    } else if (args_flag(a, "--kill")) {
-        r->change.killed = 1;
-    } else if (args_flag(a, "--unkill")) {
-        r->change.killed = 0;
+    } else if (args_flag(a, "--kill") || args_flag(a, "--unkill")) {
+        int killed = strcmp(a->option, "--kill") == 0;
+        if (r->change.killed == !killed)
+            exit(complain("--kill and --unkill: choose one of them"));
+        r->change.killed = killed;
     } else if (args_flag(a, "--json")) {
         *json = true;
     } else {
