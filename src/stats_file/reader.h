@@ -74,6 +74,9 @@ void reader_free(struct reader_file *r);
  * `error`: -ESRCH no such process, -EACCES the process may not be inspected, -ENOENT it has no file. */
 int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error);
 
+/* What helps where another process may not be inspected. */
+const char *reader_who_may(void);
+
 /* 1 if the process maps this file, 0 if not, or -errno. */
 int reader_maps(pid_t pid, uint64_t device, uint64_t inode);
 

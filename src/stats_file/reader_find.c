@@ -107,6 +107,10 @@ static bool is_file(const char *path, const struct search *s) {
     return lstat(path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
 }
 
+const char *reader_who_may(void) {
+    return geteuid() ? "run this as its user or as root" : "this needs CAP_SYS_PTRACE, which this root lacks";
+}
+
 int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) {
     struct search s = {.has_library = false};
     int failed = each_mapping(pid, is_stats_file, &s);
@@ -115,11 +119,12 @@ int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) 
     if (failed == -ESRCH)
         reader_fail(
             error,
-            "%d: no such process; if it has ended, give its statistics file or the folder of UNSTALL_STATS",
+            "%d: no such process; if it has ended, give unstall report its statistics file or the "
+            "folder of UNSTALL_STATS",
             (int)pid);
     else if (failed)
-        reader_fail(error, "%d: its memory map cannot be read: %s; run this as its user or as root",
-                    (int)pid, strerror(-failed));
+        reader_fail(error, "%d: its memory map cannot be read: %s; %s", (int)pid, strerror(-failed),
+                    reader_who_may());
     if (failed)
         return failed;
     if (s.has_file) {

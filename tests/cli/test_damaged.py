@@ -75,7 +75,7 @@ def test_a_name_cannot_break_the_line(tmp_path):
 
 
 @pytest.mark.parametrize("word, message", [
-    ("999999999", "999999999: no such process; if it has ended, give its statistics file or the folder"),
+    ("999999999", "999999999: no such process; if it has ended, give unstall report its statistics file or"),
     # it named `observe -- PROGRAM`, and denied that a running process can be cured
     (str(os.getpid()), f"runs without the library, so it has no statistics; unstall observe {os.getpid()} "
      f"tells its stalls, unstall attach {os.getpid()} cures them\n"),

@@ -138,7 +138,7 @@ def test_a_process_that_has_ended_and_was_not_waited_for_is_none(talker):
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
     done = unstall("report", str(process.pid))
     assert done.returncode == 125
-    assert "no such process; if it has ended, give its statistics file" in done.stderr
+    assert "no such process; if it has ended, give unstall report its statistics file" in done.stderr
 
 
 def test_an_ended_process_says_so(talker):

@@ -540,6 +540,10 @@ def test_losses_of_the_segment_are_told(tmp_path):
                              STALLING + "header lost_rows 7\nheader lost_connections 9\n"))
     assert "7 endpoints found no free row and are counted as other" in text
     assert "9 connections have no record: too many at once" in text
+    one = told(make_stats_file(tmp_path / "one.unstall",
+                               STALLING + "header lost_rows 1\nheader lost_connections 1\n"))
+    assert "1 endpoint found no free row and is counted as other" in one
+    assert "1 connection has no record: too many at once" in one
     page = unstall("report", "--html", "-", tmp_path / "x.unstall", check=True).stdout  # once without them
     assert "<p>7 endpoints found no free row" in page and "<p>9 connections have no record" in page
 

@@ -103,7 +103,9 @@ size_t programs_text(const struct stats_files *s, const struct reader_row *row, 
             programs = 2;
         }
     }
-    if (processes == 1)
+    if (processes == 0)
+        snprintf(text, PROGRAMS_ROOM, "no process");
+    else if (processes == 1)
         snprintf(text, PROGRAMS_ROOM, "%s (pid %u)", first, pid);
     else
         snprintf(text, PROGRAMS_ROOM, "%s%s (%zu processes)", first, programs > 1 ? " and others" : "",
@@ -159,11 +161,13 @@ unsigned report_losses(const struct stats_files *s, struct prose p[REPORT_LOSSES
     for (unsigned i = 0; i < REPORT_LOSSES; i++)
         p[i].used = 0;
     if (rows)
-        prose_add(&p[count++], "%llu endpoints found no free row and are counted as other", rows);
+        prose_add(&p[count++], "%llu endpoint%s counted as other", rows,
+                  rows == 1 ? " found no free row and is" : "s found no free row and are");
     if (connections)
-        prose_add(&p[count++], "%llu connections have no record: too many at once", connections);
+        prose_add(&p[count++], "%llu connection%s no record: too many at once", connections,
+                  connections == 1 ? " has" : "s have");
     if (oddities)
-        prose_add(&p[count++], "%llu entries are invalid and were left out: the file is damaged",
-                  oddities);
+        prose_add(&p[count++], "%llu %s left out: the file is damaged", oddities,
+                  oddities == 1 ? "entry is invalid and was" : "entries are invalid and were");
     return count;
 }

@@ -48,7 +48,8 @@ static void print_processes(FILE *out, const struct stats_files *s, bool ascii) 
         print_process(out, s->list[i], s->watched_ns, ascii);
     if (s->count > SHOWN)
         fprintf(out, "... and %zu more processes\n", s->count - SHOWN);
-    fputc('\n', out);
+    if (s->count)
+        fputc('\n', out);
 }
 
 /* ---- the table ------------------------------------------------------- */
@@ -140,10 +141,10 @@ static void print_picture(FILE *out, const struct reader_row *row, unsigned widt
 }
 
 static void print_next(FILE *out, const struct report *r, const struct report_verdict *v) {
-    const struct reader_file *first = r->files->list[0];
     struct prose p = {.used = 0};
     if (!report_next(&p, r, v))
         return;
+    const struct reader_file *first = r->files->list[0];
     const char *why = v->found == FOUND_CURED ? "To measure what that is worth" : "Next";
     fprintf(out, "\n%s%s:%s %s\n", colour(out, BOLD), why, colour(out, PLAIN), p.text);
     if (v->found == FOUND_STALLS && !stats_mode_cures(first->header.mode) && r->files->count == 1 &&

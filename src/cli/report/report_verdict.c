@@ -489,6 +489,14 @@ static void find_none(struct report_verdict *v, const struct reader_row *use, bo
         *next_note(v) = slow;
 }
 
+/* The program has ended, and no process has left statistics. */
+static void none_seen(struct verdict *is) {
+    verdict_because(is,
+                    "no TCP connection of the program, or of one that it started, was seen. Out of sight are "
+                    "static programs, those of Go, those started without LD_PRELOAD, and those that have "
+                    "changed their user (start these as that user); unstall scan, while they run, sees all");
+}
+
 void report_verdict_find(struct report_verdict *v, const struct stats_files *files,
                          const struct reader_row *rows, size_t count, bool ascii) {
     struct report_start start = start_of(files);
@@ -496,6 +504,11 @@ void report_verdict_find(struct report_verdict *v, const struct stats_files *fil
     char name[PROGRAMS_ROOM], watched[NAME_ROOM];
     memset(v, 0, sizeof(*v));
     const struct reader_row *use = heaviest(rows, count, use_weight);
+    if (!files->count) {
+        none_seen(&v->is);
+        doubt(v, FOUND_NOTHING, NULL, &v->is);
+        return;
+    }
     if (!use) {
         programs_text(files, NULL, name);
         verdict_because(&v->is, "no TCP connection of %s has carried bytes%s%s", name,

@@ -83,17 +83,11 @@ static void report_folder(const struct options *o, const char *folder, char *con
         set_planned_end(s.list[i], child);
         left += s.list[i]->life == LIFE_RUNS;
     }
-    if (s.count)
-        write_report(o, &(struct report){.files = &s, .argv = argv, .who = who});
+    write_report(o, &(struct report){.files = &s, .argv = argv, .who = who});
     if (left)
         remark("%zu of its processes still run%s and %s no longer observed; start a daemon in the "
                "foreground",
                left, left == 1 ? "s" : "", left == 1 ? "is" : "are");
-    if (!s.count)
-        remark("%s and the programs that it started made no TCP connection%s", argv[0],
-               geteuid() == 0 ? " as root; one that gave up root before cannot write statistics: start it as "
-                                "the user that it becomes"
-                              : "");
     stats_files_close(&s);
 }
 
