@@ -12,7 +12,7 @@ from stats_files import STALLING, make_stats_file, stats_folder
 from test_explain_capture import published
 from test_top import Terminal
 
-from harness import COMMAND, bare_env, command_of_everybody, skip, unstall
+from harness import COMMAND, bare_env, command_of_everybody, run, skip, unstall
 
 NOBODY = "4194301"  # no process has such an id
 FILES = ("report", "top", "metrics", "set", "explain")  # verbs that read a file
@@ -89,6 +89,24 @@ def test_no_rights(words):
     done = by_nobody(*words)
     refused(done)
     assert "sock_diag" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["doctor"], ["scan", "--source", "sampled", "--pid"]], ids=spoken)
+def test_root_without_its_rights_is_not_sent_to_root(words):
+    """It was told to run this as root, as in a container that has not CAP_SYS_PTRACE."""
+    if os.geteuid() != 0:
+        skip("only root can give rights up")
+    done = run(["setpriv", "--bounding-set=-sys_ptrace", "--", COMMAND, *words, os.getpid()], bare_env(),
+               check=False)
+    refused(done, names="this needs CAP_SYS_PTRACE, which this root lacks")
+
+
+def test_without_systemd_no_unit_is_said_to_be_enabled_by_a_command():
+    """`status nginx` said "unstall enable nginx.service writes one", which refuses it there."""
+    if Path("/run/systemd/system").exists():
+        skip("systemd runs here")
+    done = unstall("status", "no-such-unit")
+    assert done.returncode == 1 and "enable" not in done.stdout
 
 
 @pytest.mark.parametrize("kind", ["other", "empty", "cut"])

@@ -30,7 +30,7 @@ static int open_again(const struct reader_file *s, int flags, struct reader_erro
     int fd = open(s->path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
         WRONG(error, "%.400s: %s%s", s->path, strerror(errno),
-              errno == EACCES || errno == EPERM ? "; run this as its user or as root" : "");
+              (errno == EACCES || errno == EPERM) && geteuid() ? "; run this as its user or as root" : "");
         return -1;
     }
     if (fstat(fd, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode)

@@ -14,6 +14,7 @@
 #include "candidates.h"
 #include "clock_ns.h"
 #include "diag.h"
+#include "reader.h"
 #include "source.h"
 
 enum {
@@ -220,8 +221,8 @@ static void *begin(const struct scan_options *o, char error[SCAN_ERROR]) {
                  (int)o->namespace_of);
     else if (failed == -EACCES)
         snprintf(error, SCAN_ERROR,
-                 "the network namespace of process %d may not be looked at; run this as its user or as root",
-                 (int)o->namespace_of);
+                 "the network namespace of process %d may not be looked at; %s", (int)o->namespace_of,
+                 reader_who_may());
     else if (failed == -ENOENT || failed == -EPROTONOSUPPORT)
         snprintf(error, SCAN_ERROR,
                  "the kernel does not list its TCP sockets; load its module tcp_diag");

@@ -37,7 +37,7 @@ static void remove_one(struct removal *r, const struct dropin *d) {
     int error = r->order->dry_run ? 0 : dropin_remove(d);
     if (error) {
         complain("%s: %s%s", d->path, strerror(-error),
-                 error == -EACCES || error == -EPERM || error == -EROFS ? "; run this as root"
+                 (error == -EACCES || error == -EPERM) && geteuid() ? "; run this as root"
                                                                         : "");
         r->failed++;
         return;

@@ -228,7 +228,7 @@ static int write_and_reload(const struct service_order *o, const struct unit *u,
                             const char *library) {
     interruptible(false);
     int error = dropin_write(d, text);
-    if ((error == -EACCES || error == -EPERM) && !o->manager.user)
+    if ((error == -EACCES || error == -EPERM) && !o->manager.user && geteuid())
         return complain("%s: %s; run this as root", d->path, strerror(-error));
     if (error)
         return complain("%s: %s", d->path, strerror(-error));

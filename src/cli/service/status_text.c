@@ -57,7 +57,10 @@ static void unit(const char *name, const struct status_dropin *d, const struct m
     printf("%s\n", name);
     undo = NULL;
     if (!d->there) {
-        line("drop-in", "none; unstall enable %s%s writes one", manager_option(m), name);
+        if (manager_runs(m))
+            line("drop-in", "none; unstall enable %s%s writes one", manager_option(m), name);
+        else
+            line("drop-in", "none");
         return;
     }
     undo = name;
@@ -75,8 +78,8 @@ static void processes(const struct status_running *r, const struct status_proces
     if (!p->count)
         line("runs", "no process (%s)", r->state);
     else if (p->unknown == p->count)
-        line("runs", "%zu process%s, which may not be inspected; run this as root", p->count,
-             p->count == 1 ? "" : "es");
+        line("runs", "%zu process%s, which may not be inspected%s", p->count, p->count == 1 ? "" : "es",
+             geteuid() ? "; run this as root" : "");
     else
         line("runs", "since %s; the library is loaded in %zu of %zu process%s%s%s",
              r->since[0] ? r->since : "?", p->with, p->count, p->count == 1 ? "" : "es",
@@ -132,7 +135,7 @@ static void group(const struct status_group *g) {
     else
         line("library", "loaded, since %s", start_text(g->start, since));
     if (!p->count)
-        line("", "its processes may not be inspected; run this as root");
+        line("", "its processes may not be inspected%s", geteuid() ? "; run this as root" : "");
     if (p->mode[0])
         line("mode", "%s", p->mode);
     seen(p);

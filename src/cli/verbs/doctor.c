@@ -13,6 +13,7 @@
 #include "fetch.h"
 #include "guards.h"
 #include "library.h"
+#include "reader.h"
 #include "stats_names.h"
 #include "stats_files.h"
 #include "verbs.h"
@@ -112,8 +113,7 @@ static int diagnose_process(struct diagnosis *d, pid_t pid) {
     if (error == -ENOEXEC)
         return complain("%d: runs no program: it is a kernel thread, or has ended", pid);
     if (error)
-        return complain("%d: cannot be inspected: %s; run this as its user or as root", pid,
-                        strerror(-error));
+        return complain("%d: cannot be inspected: %s; %s", pid, strerror(-error), reader_who_may());
     d->live = true;
     snprintf(d->program.path, sizeof(d->program.path), "/proc/%d/exe", (int)pid);
     elf_facts(d->program.path, &d->file);

@@ -392,8 +392,8 @@ static void look_at(pid_t pid, struct who *w) {
     int error = follow(pid);
     if (error) {
         snprintf(w->note, sizeof(w->note),
-                 "Process %d may not be stopped for a look: %s; ask as its user or as root", (int)pid,
-                 strerror(error));
+                 "Process %d may not be stopped for a look: %s; %s", (int)pid, strerror(error),
+                 geteuid() ? "ask as its user or as root" : "does another program trace it?");
         return;
     }
     tick();
