@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The command line of `unstall ab`: parsing and checking only."""
 
+import difflib
 import random
 import re
 import shlex
@@ -162,7 +163,9 @@ def parse(words):
             break
         name, equals, value = word.partition("=")
         if name not in TABLE:
-            raise Refused(f"{name}: no such option; try --help")
+            near = difflib.get_close_matches(name, TABLE, n=1, cutoff=0.75)
+            raise Refused(f"{name}: no such option; " +
+                          (f"did you mean {near[0]}? (--help lists all)" if near else "try --help"))
         where, (parser, _) = _member(name), TABLE[name]
         if parser is None:
             if equals:

@@ -265,6 +265,7 @@ def test_without_strace_no_round_is_run(monkeypatch, tmp_path):
     (["--arms", "off", "true"], "--arms off: expected two or more"),
     (["--live", "999999999"], "999999999: no such process; give the id of a running one"),
     (["--no-such-option"], "--no-such-option: no such option; try --help"),
+    (["--round", "3", "--", "true"], "--round: no such option; did you mean --rounds? (--help lists all)"),
     # These were told after the last round.
     (["--html", "/nonexist/x", "--", "true"], "--html /nonexist/x: No such file or directory"),
     (["--json", "/nonexist/x", "--", "true"], "--json /nonexist/x: No such file or directory"),
