@@ -12,6 +12,7 @@ import pytest
 
 from harness import HOOK_LIB, LIB, AnsweringPeer, bare_env, compile_c, patiently, preload_env, unstall
 from stats_files import PROGRAMS, STALLING, make_stats_file, stats_folder
+from talkers import started_talker
 
 SOURCE = PROGRAMS / "two_authors.c"
 
@@ -241,6 +242,15 @@ for _ in range(5):
               "unstall observe --who -- python3")
     page = unstall("report", "--html", "-", folder, check=True).stdout
     assert advice in text and f"<p>{advice}" in page  # once the page had none
+
+
+def test_the_lines_of_the_program_that_stalls_are_asked_for(folder):
+    """It named the first program of the folder, which was cured."""
+    with started_talker("--stats", folder, "--mode", "nodelay") as cured:
+        cured.talk()
+        with started_talker("--stats", folder, "--mode", "observe") as stalls:
+            assert stalls.stalls()
+            assert f"unstall observe --who {stalls.pid}" in " ".join(told(folder).split())
 
 
 def test_code_in_no_module_is_said_to_be_a_jits(tmp_path):

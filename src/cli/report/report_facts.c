@@ -138,8 +138,9 @@ const struct reader_row **report_rows(const struct report *r, size_t *count) {
 void report_who(struct prose *p, const struct report *r, bool unnamed) {
     if (r->who)
         who_prose(p, r->who);
-    for (size_t i = 0; unnamed && !r->who && i < r->files->count; i++) {
-        const struct reader_file *f = r->files->list[i];
+    const struct reader_file *worst = unnamed ? report_heaviest(r->files, r->verdict->row) : NULL;
+    for (size_t i = 0; worst && !r->who && i <= r->files->count; i++) {
+        const struct reader_file *f = i ? r->files->list[i - 1] : worst;
         struct prose target = {.used = 0};
         if (f->life == LIFE_RUNS)
             prose_add(&target, " %u", f->header.pid);

@@ -36,6 +36,10 @@ const struct reader_row *row_in(const struct reader_file *f, const struct reader
  * NULL: no memory. */
 const struct reader_row **report_rows(const struct report *r, size_t *count);
 
+/* The process that makes the verdict: it lost most time at the row, waited longest for its peer there, or, if
+ * there is no such time, was the busiest.  The report proposes to start its program again. */
+const struct reader_file *report_heaviest(const struct stats_files *s, const struct reader_row *at);
+
 /* " -- PROGRAM ARGUMENT...", as this process was started. */
 void report_program(struct prose *p, const struct report *r, const struct reader_file *process);
 

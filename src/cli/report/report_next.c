@@ -20,13 +20,11 @@ static bool is_in_path(const char *program) {
     return false;
 }
 
-/* The process that makes the verdict: it lost most time at the row, waited longest for its peer there, or, if
- * there is no such time, was the busiest.  The report proposes to start its program again. */
-static const struct reader_file *heaviest_process(const struct stats_files *s, const struct reader_row *at) {
+const struct reader_file *report_heaviest(const struct stats_files *s, const struct reader_row *at) {
     const struct reader_file *best = s->list[0];
     uint64_t most = 0;
     for (size_t i = 0; i < s->count; i++) {
-        const struct reader_row *row = row_in(s->list[i], at);
+        const struct reader_row *row = at ? row_in(s->list[i], at) : NULL;
         uint64_t lost = row ? lost_ns(&row->tally) + row->tally.counter[COUNT_PEER_STALL_NS] : 0;
         uint64_t done = row ? row->tally.counter[COUNT_MESSAGES] + 1 : 0;
         uint64_t weight = lost ? lost + (UINT64_C(1) << 62) : done;
@@ -67,7 +65,7 @@ bool report_next(struct prose *p, const struct report *r, const struct report_ve
         return false;
     bool cures = v->found == FOUND_STALLS && stats_mode_cures(v->row->id.mode);
     const char *command = options[cures ? FOUND_CURED : v->found];
-    const struct reader_file *process = heaviest_process(r->files, v->row);
+    const struct reader_file *process = report_heaviest(r->files, v->row);
     const bool runs = process->life == LIFE_RUNS;
     /* a server does not end by itself, as each run of an experiment must */
     const bool live = (cures || v->found == FOUND_CURED || v->found == FOUND_SUSPECTED) &&
