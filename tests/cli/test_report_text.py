@@ -184,8 +184,8 @@ VERDICTS = [
                   "that was not acknowledged yet. endpoint"),
     (BEHIND_CURED,
      "Cured: up to 98 messages at 127.0.0.1:502 would have stalled, about 40 ms each; the median exchange "
-     "takes 30.0 µs. Before, 1 stalled, 44.0 ms: what waits behind an earlier message is cured once that was "
-     "seen. endpoint"),
+     "takes 30.0 µs. Before, 1 stalled, 44.0 ms: what waits behind an earlier message is cured once that "
+     "was seen. endpoint"),
     (BEHIND_ONCE, "python3 (pid 4711) loses 44.0 ms in 1 of 200 exchanges at 127.0.0.1:502: it sends a small "
                   "answer while"),
     (TLS, "Not the network: 750 ms in the application before its first write to 127.0.0.1:443."),
