@@ -57,6 +57,19 @@ count 1 stalls_proved 99
 count 1 stalls_crossing 98
 count 1 stall_ns 4356000000
 """
+# Two clients that close after the last of their answers, which is no exchange of the server, but stalled as
+# well: it said "88 of 88 exchanges".
+ENDED = """
+row 1 1 255 1 4 127.0.0.1 8080
+exchange 1 44000000 86
+exchange 1 60000 2
+count 1 connections 2
+count 1 messages 90
+count 1 bursts 90
+count 1 bursts_of_2 90
+count 1 stalls_proved 88
+count 1 stall_ns 3872000000
+"""
 SOME_BEHIND = STALLING + "count 1 stalls_crossing 40\n"
 BEHIND_CURED = """
 header mode 5
@@ -180,6 +193,7 @@ VERDICTS = [
      "exchange takes"),
     (BEHIND, "python3 (pid 4711) loses 44.0 ms in 99 of 200 exchanges at 127.0.0.1:502: it sends a small "
              "answer while the one before is not acknowledged yet, and Nagle holds it. 4.36 s lost."),
+    (ENDED, "python3 (pid 4711) loses 44.0 ms in 88 of 90 messages at 127.0.0.1:8080: it sends each answer in"),
     (SOME_BEHIND, "4.20 s lost. In 40 of these stalls a small message was held behind an earlier one "
                   "that was not acknowledged yet. endpoint"),
     (BEHIND_CURED,
@@ -210,17 +224,17 @@ VERDICTS = [
 STALL_WORDS = ("loses", "Nagle")
 TABLES = [table for table, _ in VERDICTS]
 NAMES = ["one", "too-few", "enough",
-         "stalls", "bound", "unread", "peer", "peers", "cured", "behind", "some-behind", "behind-cured",
-         "behind-once", "tls", "slow-server", "well", "slow-peer", "off",
+         "stalls", "bound", "unread", "peer", "peers", "cured", "behind", "ended", "some-behind",
+         "behind-cured", "behind-once", "tls", "slow-server", "well", "slow-peer", "off",
          "suspected", "one-way", "stdio", "killed-stdio", "partly-unseen", "relay", "empty"]
 KINDS = ["too-few", "too-few", "none",
-         "stalls", "stalls", "stalls", "stalls", "stalls", "none", "stalls", "stalls", "none", "stalls",
-         "none", "none", "none",
+         "stalls", "stalls", "stalls", "stalls", "stalls", "none", "stalls", "stalls", "stalls", "none",
+         "stalls", "none", "none", "none",
          "none", "cannot-tell",
          "cannot-tell", "too-few", "cannot-tell", "cannot-tell", "none", "stalls", "cannot-tell"]
 FOUND = ["no-stall", "no-stall", "no-stall",
-         "stalls", "stalls", "stalls", "peer-stalls", "peer-stalls", "cured", "stalls", "stalls", "cured",
-         "stalls",
+         "stalls", "stalls", "stalls", "peer-stalls", "peer-stalls", "cured", "stalls", "stalls", "stalls",
+         "cured", "stalls",
          "application", "application", "no-stall",
          "no-stall", "not-looked",
          "suspected", "no-stall", "unseen", "unseen", "no-stall", "stalls", "nothing"]

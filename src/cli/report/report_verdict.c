@@ -112,6 +112,13 @@ static uint64_t sum(const struct reader_row *rows, size_t count, enum stats_coun
     return n;
 }
 
+/* The exchanges of a row in a mode that looks for stalls. */
+static struct verdict seen_in(const struct reader_row *row) {
+    const uint64_t *c = row->tally.counter;
+    uint64_t firsts = c[COUNT_CONNECTIONS] < c[COUNT_EXCHANGES] ? c[COUNT_CONNECTIONS] : c[COUNT_EXCHANGES];
+    return (struct verdict){.exchanges = c[COUNT_EXCHANGES], .firsts = firsts};
+}
+
 /* ---- the sentences --------------------------------------------------- */
 
 /* The usual number of writes in a message, in words.  Without an exchange no read was seen that ends a
@@ -143,23 +150,35 @@ static void cause(struct prose *p, const struct reader_row *row) {
         prose_add(p, "it sends each %s in %s", what, pieces(&row->tally));
 }
 
+/* "in 96 of 100 exchanges".  A stall that the peer's end follows is in a message without an answer, which is
+ * no exchange. */
+static void how_often(struct prose *p, const struct reader_row *row) {
+    struct texts t;
+    const uint64_t *c = row->tally.counter;
+    const struct verdict seen = seen_in(row);
+    uint64_t proved = proved_stalls(&row->tally), messages = c[COUNT_MESSAGES];
+    bool unanswered = seen.exchanges && proved > verdict_exchanges(&seen) && messages > seen.exchanges;
+    uint64_t all = unanswered ? messages : seen.exchanges;
+    if (all >= proved)
+        prose_add(p, " in %s of %s %s", count_text(proved, t.a), count_text(all, t.b),
+                  unanswered ? "messages" : "exchanges");
+    else
+        prose_add(p, " %s times", count_text(proved, t.a));
+}
+
 static void stalls(struct prose *p, const struct stats_files *files, const struct reader_row *row,
                    bool ascii) {
     struct texts t;
     char name[PROGRAMS_ROOM];
     const uint64_t *c = row->tally.counter;
     uint64_t proved = proved_stalls(&row->tally), bound = c[COUNT_STALLS_BOUND];
-    uint64_t exchanges = c[COUNT_EXCHANGES];
     size_t programs = programs_text(files, row, name);
     unsigned least, most;
     bool past = is_past(files, row, &least, &most);
     const char *loses = past ? "lost" : programs > 1 ? "lose" : "loses";
     prose_add(p, "%s %s %s%s", name, loses, bound * 2 > proved ? "up to " : "",
               time_text(mean(lost_ns(&row->tally), proved), ascii, t.a));
-    if (exchanges >= proved)
-        prose_add(p, " in %s of %s exchanges", count_text(proved, t.b), count_text(exchanges, t.c));
-    else
-        prose_add(p, " %s times", count_text(proved, t.b));
+    how_often(p, row);
     prose_add(p, " %s %s", with(&row->id), row_words(&row->id, t.endpoint));
     if (past)
         prose_add(p, ", on connections that began in mode %s", mode_name(row->id.mode));
@@ -290,13 +309,6 @@ static void unseen(struct verdict *is, const struct reader_row *row) {
         verdict_because(is, "writes bypass the library on %s connection%s %s %s %s",
                         count_text(c[COUNT_UNTRACKED], t.a), c[COUNT_UNTRACKED] == 1 ? "" : "s",
                         with(&row->id), t.endpoint, how);
-}
-
-/* The exchanges of a row in a mode that looks for stalls. */
-static struct verdict seen_in(const struct reader_row *row) {
-    const uint64_t *c = row->tally.counter;
-    uint64_t firsts = c[COUNT_CONNECTIONS] < c[COUNT_EXCHANGES] ? c[COUNT_CONNECTIONS] : c[COUNT_EXCHANGES];
-    return (struct verdict){.exchanges = c[COUNT_EXCHANGES], .firsts = firsts};
 }
 
 static void no_stall(struct prose *p, const struct verdict *is, const struct reader_row *row, bool ascii) {
