@@ -157,11 +157,13 @@ def test_a_process_with_statistics_tells_the_mode_in_force():
         words = unstall("doctor", talker.pid, check=True).stdout.split()
         assert words[words.index("statistics") + 1] == str(stats_file)  # they were printed without a space
         assert said["advice"][0].startswith(f"see what it does: unstall report {talker.pid}, ")
-        assert (f"turn it off: unstall set {talker.pid} off; on again: unstall set {talker.pid} started"
-                in said["advice"])
-        unstall("set", talker.pid, "off", "--wait", "0", check=True)
-        talker.talk()
-        assert f"turn it on: unstall set {talker.pid} auto" in told(talker.pid)["advice"]  # "turn it off"
+        assert (f"turn it off: unstall set {talker.pid} off; on again: unstall set {talker.pid} nodelay"
+                in said["advice"])  # "started": cork, or observe
+        for mode in ("off", "observe"):
+            unstall("set", talker.pid, mode, "--wait", "0", check=True)
+            talker.talk()
+            advice = told(talker.pid)["advice"]
+            assert f"cure it as it runs: unstall set {talker.pid} auto" in advice  # "turn it off"
 
 
 def test_a_process_without_the_library_and_its_sockets():

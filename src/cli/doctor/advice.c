@@ -131,10 +131,10 @@ static void advise_loaded(struct diagnosis *d) {
     int pid = (int)d->process.pid;
     if (d->stats_file[0]) {
         ADVISE("see what it does: unstall report %d, or live: unstall top %d", pid, pid);
-        if (strcmp(d->mode, "off") == 0)
-            ADVISE("turn it on: unstall set %d auto", pid);
+        if (strcmp(d->mode, "off") == 0 || strcmp(d->mode, "observe") == 0)
+            ADVISE("cure it as it runs: unstall set %d auto", pid);
         else
-            ADVISE("turn it off: unstall set %d off; on again: unstall set %d started", pid, pid);
+            ADVISE("turn it off: unstall set %d off; on again: unstall set %d %s", pid, pid, d->mode);
         ADVISE("measure what the cure gains: unstall ab --live %d", pid);
     } else {
         ADVISE("see whether it still stalls: unstall observe %d", pid);
