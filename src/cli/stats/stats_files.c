@@ -94,7 +94,8 @@ static int complain_empty(const char *folder, bool service) {
     const char *why = stats_folder_obstacle(folder);
     struct prose command = {.used = 0};
     if (service)
-        return complain("%s: no statistics files: no process of the service has made a TCP connection yet",
+        return complain("%s: no statistics files: no process of the service that has the library has made a "
+                        "TCP connection yet; unstall status tells which have it",
                         folder);
     if (why)
         return complain("%s: no statistics files, and it can have none: it %s; %s", folder, why,
