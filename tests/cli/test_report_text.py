@@ -193,7 +193,7 @@ VERDICTS = [
      "exchange takes"),
     (BEHIND, "python3 (pid 4711) loses 44.0 ms in 99 of 200 exchanges at 127.0.0.1:502: it sends a small "
              "answer while the one before is not acknowledged yet, and Nagle holds it. 4.36 s lost."),
-    (ENDED, "python3 (pid 4711) loses 44.0 ms in 88 of 90 messages at 127.0.0.1:8080: it sends each answer in"),
+    (ENDED, "python3 (pid 4711) loses 44.0 ms in 88 of 90 messages at 127.0.0.1:8080: it sends each "),
     (SOME_BEHIND, "4.20 s lost. In 40 of these stalls a small message was held behind an earlier one "
                   "that was not acknowledged yet. endpoint"),
     (BEHIND_CURED,
