@@ -4,8 +4,10 @@
  * connections, against a model.
  */
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "buffered.h"
 #include "chance.h"
@@ -360,4 +362,27 @@ Test(conn, a_search_by_cookie_looks_at_few) {
         long ns = (ended.tv_sec - begun.tv_sec) * 1000000000 + ended.tv_nsec - begun.tv_nsec;
         cr_expect(ns / (2 * MANY) < MOST_NS, "each %d: %ld ns a search", (int)strides[s], ns / (2 * MANY));
     }
+}
+
+static long mapped_bytes(void) {
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    ASSERT(f && fscanf(f, "%ld", &pages) == 1);
+    fclose(f);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+/* One that has ended leaves its place in the lists of cookies, or a server would grow for years. */
+Test(conn, an_ended_connection_keeps_no_place_for_its_cookie) {
+    enum { FD = 5, EARLIER = 20000, MANY = 400000, MOST = 1 << 20 };
+    long before = 0;
+    for (int n = 1; n <= MANY; n++) {
+        if (n == EARLIER)
+            before = mapped_bytes();
+        struct conn *c = fds_create(FD, ORIGIN_SOCKET);
+        cookies_note(c, (uint64_t)n);
+        conn_unlock(c);
+    }
+    long grown = mapped_bytes() - before;
+    cr_expect(grown < MOST, "%ld bytes more", grown);
 }

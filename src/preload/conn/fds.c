@@ -220,94 +220,56 @@ bool fds_next(struct fds_walk *w) {
 
 /* ---- SO_COOKIE -> connection ----------------------------------------------- */
 
-enum { FIRST_SLOTS = 512 };
+enum { BUCKETS = 4096, AT_ONCE = 128 };
 
-struct table {
-    uint32_t slots; /* a power of two */
-    uint32_t used;  /* at most three quarters */
-    struct conn **slot;
+/* A connection had this cookie when it was entered. */
+struct known {
+    struct known *next; /* in its bucket, or of the free ones */
+    struct conn *c;
+    uint64_t cookie;
 };
 
-static struct conn *first_slots[FIRST_SLOTS];
-static struct table first = {.slots = FIRST_SLOTS, .slot = first_slots};
-static struct table *table = &first;
-static uint32_t table_lock;
-
-static size_t size_of(uint32_t slots) {
-    return sizeof(struct table) + slots * sizeof(struct conn *);
-}
+static struct known *buckets[BUCKETS];
+static struct pool known; /* its lock is that of the buckets, too */
 
 /* Cookies are consecutive numbers: the golden ratio spreads them (Knuth, 6.4). */
-static uint32_t start_of(const struct table *t, uint64_t cookie) {
-    return (uint32_t)(cookie * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (t->slots - 1);
+static struct known **bucket_of(uint64_t cookie) {
+    return &buckets[(cookie * UINT64_C(0x9E3779B97F4A7C15) >> 32) % BUCKETS];
 }
 
-/* The slot of c under this cookie, or the free slot for it. */
-static uint32_t place_of(const struct table *t, const struct conn *c, uint64_t cookie) {
-    uint32_t at = start_of(t, cookie);
-    while (t->slot[at] && t->slot[at] != c)
-        at = (at + 1) & (t->slots - 1);
-    return at;
-}
-
-/* The table may list a struct of the pool several times, because the pool uses it again.  Only the slot
- * of its present cookie counts. */
-static bool is_known(const struct table *t, uint32_t at) {
-    const struct conn *c = t->slot[at];
-    uint64_t cookie = c ? LOAD(&c->cookie) : 0;
-    return cookie && place_of(t, c, cookie) == at;
-}
-
-static void enter(struct table *t, struct conn *c, uint64_t cookie) {
-    uint32_t at = place_of(t, c, cookie);
-    t->used += !t->slot[at];
-    STORE_RELEASE(&t->slot[at], c);
-}
-
-/* Replace the table by one that holds the known connections and is at most half full.  False: no memory. */
-static bool rebuild(void) {
-    uint32_t known = 0, slots = FIRST_SLOTS;
-    for (uint32_t i = 0; i < table->slots; i++)
-        known += is_known(table, i);
-    while (slots < 2 * (known + 1))
-        slots *= 2;
-    struct table *wider = raw_map(size_of(slots)), *before = table;
-    if (!wider)
-        return false;
-    *wider = (struct table){.slots = slots, .slot = (struct conn **)(wider + 1)};
-    for (uint32_t i = 0; i < before->slots; i++) {
-        struct conn *c = before->slot[i];
-        uint64_t cookie = c ? LOAD(&c->cookie) : 0;
-        if (cookie)
-            enter(wider, c, cookie);
-    }
-    STORE_RELEASE(&table, wider);
-    if (before != &first)
-        raw_unmap(before, size_of(before->slots));
-    return true;
+/* The connection with this cookie, or NULL.  Entries of connections that have ended leave the bucket.  A
+ * handler may leave amid this by a jump: each store keeps the lists whole.  Lock held. */
+static struct conn *look_up(uint64_t cookie) {
+    for (struct known **at = bucket_of(cookie), *k; (k = *at) != NULL;)
+        if (LOAD(&k->c->cookie) != k->cookie) {
+            *at = k->next;
+            pool_push(&known, k);
+        } else if (k->cookie == cookie) {
+            return k->c;
+        } else {
+            at = &k->next;
+        }
+    return NULL;
 }
 
 void cookies_note(struct conn *c, uint64_t cookie) {
     STORE(&c->cookie, cookie);
-    if (!cookie)
-        return;
-    if (!spin_lock(&table_lock))
-        return; /* as without memory */
-    if (table->used < table->slots / 4 * 3 || rebuild())
-        enter(table, c, cookie);
-    spin_unlock(&table_lock);
+    if (!cookie || !spin_lock(&known.lock))
+        return; /* without the lock as without memory */
+    struct known *k = look_up(cookie) == c ? NULL : pool_pop(&known, sizeof(*k), AT_ONCE);
+    if (k) {
+        *k = (struct known){*bucket_of(cookie), c, cookie};
+        *bucket_of(cookie) = k;
+    }
+    spin_unlock(&known.lock);
 }
 
 struct conn *cookies_find(uint64_t cookie, bool *missed) {
-    struct conn *c = NULL;
-    *missed = !spin_lock(&table_lock);
+    *missed = !spin_lock(&known.lock);
     if (*missed)
         return NULL;
-    for (uint32_t at = start_of(table, cookie); (c = table->slot[at]) != NULL;
-         at = (at + 1) & (table->slots - 1))
-        if (LOAD(&c->cookie) == cookie)
-            break;
-    spin_unlock(&table_lock);
+    struct conn *c = look_up(cookie);
+    spin_unlock(&known.lock);
     *missed = c && !conn_lock(c);
     if (!c || *missed)
         return NULL;

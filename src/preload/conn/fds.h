@@ -122,14 +122,12 @@ int fds_high(void);
  *
  * A descriptor whose creation we did not see may lead to a connection that is already known.
  *
- * A hash table of pointers, under one short lock.  It is used when a descriptor is first
- * met or a cookie first asked, never by a write on the fast path.  A connection that ends stays
- * in the table: its cookie no longer matches, and the next rebuild drops its slot.  Without
- * memory for a larger table a connection is not entered, and its copies become connections of
- * their own.
+ * A hash table of lists, under one short lock.  It is used when a descriptor is first met or a cookie first
+ * asked, never by a write on the fast path.  A connection that ends stays in its list: its cookie no longer
+ * matches, and the next search of the list drops it.  Without memory a connection is not entered, and its
+ * copies become connections of their own.
  *
- * Fork: the child gets the table as it is at that instant.  Slots and the table's pointer are
- * single stores, in an order that keeps the table consistent.
+ * Fork: the child gets the table as it is at that instant.
  */
 /* Enter the cookie of c; 0: the socket has none.  Lock held. */
 void cookies_note(struct conn *c, uint64_t cookie);

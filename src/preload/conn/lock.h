@@ -243,17 +243,22 @@ static inline void pool_give(struct pool *p, void *piece) {
     spin_unlock(&p->lock);
 }
 
-/* A piece of `each` bytes.  If none is free, maps a chunk of `count` pieces.  NULL: no memory, or the
- * lock cannot be had. */
-static inline void *pool_take(struct pool *p, size_t each, size_t count) {
-    if (!spin_lock(&p->lock))
-        return NULL;
+/* A piece of `each` bytes.  If none is free, maps a chunk of `count` pieces.  NULL: no memory.  Lock held. */
+static inline void *pool_pop(struct pool *p, size_t each, size_t count) {
     char *chunk = p->free ? NULL : raw_map(each * count);
     for (size_t i = count; chunk && i-- > 0;)
         pool_push(p, chunk + each * i);
     void *piece = p->free;
     if (piece)
         p->free = *(void **)piece;
+    return piece;
+}
+
+/* The same without the lock.  NULL also if the lock cannot be had. */
+static inline void *pool_take(struct pool *p, size_t each, size_t count) {
+    if (!spin_lock(&p->lock))
+        return NULL;
+    void *piece = pool_pop(p, each, count);
     spin_unlock(&p->lock);
     return piece;
 }
