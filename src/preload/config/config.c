@@ -35,37 +35,14 @@ void config_defaults(struct config *c) {
 
 /* ---- the environment ------------------------------------------------- */
 
-static void warn(const char *name, const char *value, enum config_result result,
-                 const char *expected) {
-    const char *form =
-        result == CONFIG_BAD
-            ? "%s=%v: expected %s; using the default"
-            : "%s=%v: no such variable; expected a name listed in libunstall(7); ignored";
-    log_line(form, name, value, expected);
-}
-
-/* A name that is too long for `name` is cut: no known name is that long. */
-static bool split(const char *entry, char *name, size_t size, const char **value) {
-    const char *equals = strchr(entry, '=');
-    if (!equals)
-        return false;
-    size_t length = (size_t)(equals - entry);
-    if (length >= size)
-        length = size - 1;
-    memcpy(name, entry, length);
-    name[length] = '\0';
-    *value = equals + 1;
-    return true;
-}
-
-/* Copies a string, because the program may change its environment later. */
-static char *keep(const char *value) {
+/* Copies an entry of the environment, because the program may change it later.  NULL: no room. */
+static char *keep(const char *entry) {
     static char copies[ENVIRONMENT_COPY];
     static size_t used;
-    size_t n = strlen(value) + 1;
+    size_t n = strlen(entry) + 1;
     if (n > sizeof(copies) - used)
         return NULL;
-    char *copy = memcpy(copies + used, value, n);
+    char *copy = memcpy(copies + used, entry, n);
     used += n;
     return copy;
 }
@@ -83,28 +60,38 @@ static bool may_buffer(const struct config *c) {
     return buffers;
 }
 
+static void load(struct config *c, const char *entry) {
+    const char *expected = NULL;
+    char *name = keep(entry);
+    if (!name) {
+        log_line("%v: expected less than 8192 bytes in all variables together; using the default", entry);
+        return;
+    }
+    char *value = strchr(name, '=');
+    *value++ = '\0';
+    switch (config_set(c, name, value, &expected)) {
+    case CONFIG_OK:
+        if (c->log == value)
+            log_use(value);
+        if (c->stats == value)
+            trim(value);
+        break;
+    case CONFIG_BAD: log_line("%s=%v: expected %s; using the default", name, value, expected); break;
+    case CONFIG_UNKNOWN:
+        log_line("%v=%v: no such variable; expected a name listed in libunstall(7); ignored", name, value);
+    }
+}
+
 void config_load(char **environment, const char *program) {
     struct config *c = &snapshots[1];
     config_defaults(c);
     c->program = program;
     /* UNSTALL_LOG first, so that warnings about other variables go there */
     for (int pass = 0; pass < 2; pass++)
-        for (char **e = environment; e && *e; e++) {
-            char name[64];
-            const char *value, *expected = NULL;
-            if (strncmp(*e, "UNSTALL_", 8) != 0 || !split(*e, name, sizeof(name), &value) ||
-                (strcmp(name, "UNSTALL_LOG") == 0) != (pass == 0))
-                continue;
-            char *kept = keep(value);
-            enum config_result result = kept ? config_set(c, name, kept, &expected) : CONFIG_BAD;
-            if (result == CONFIG_OK && pass == 0)
-                log_use(c->log);
-            if (result == CONFIG_OK && c->stats == kept)
-                trim(kept);
-            if (result != CONFIG_OK)
-                warn(name, value, result,
-                     expected ? expected : "less than 8192 bytes in all variables together");
-        }
+        for (char **e = environment; e && *e; e++)
+            if (strncmp(*e, "UNSTALL_", 8) == 0 && strchr(*e, '=') &&
+                (strncmp(*e, "UNSTALL_LOG=", 12) == 0) == (pass == 0))
+                load(c, *e);
     if (c->programs && !config_program_included(c->programs, program)) {
         c->mode = MODE_OFF;
         c->always_nodelay = false;
@@ -187,37 +174,49 @@ static int64_t amount(const char *s, const struct unit *units, size_t count) {
     return -1;
 }
 
-/* The next item of a comma list: its start, its length, and whether ! precedes it.
- * False at the end of the list. */
-static bool next_item(const char **list, const char **item, size_t *length, bool *exclude) {
-    if (!*list)
+/* An item of a comma list, in two parts if `mark` divides it. */
+struct item {
+    const char *at, *second; /* the latter NULL: there is no mark */
+    size_t length, second_length;
+    bool exclude; /* ! precedes it */
+};
+
+/* The next item; false at the end of the list. */
+static bool next_item(const char **list, char mark, struct item *item) {
+    const char *at = *list;
+    if (!at)
         return false;
-    const char *start = *list;
-    const char *comma = strchr(start, ',');
-    *length = comma ? (size_t)(comma - start) : strlen(start);
-    *list = comma ? comma + 1 : NULL;
-    *exclude = *length > 0 && start[0] == '!';
-    *item = start + *exclude;
-    *length -= *exclude;
+    size_t length = strcspn(at, ",");
+    *list = at[length] ? at + length + 1 : NULL;
+    bool exclude = *at == '!';
+    at += exclude;
+    length -= exclude;
+    const char *divides = memchr(at, mark, length);
+    size_t first = divides ? (size_t)(divides - at) : length;
+    *item = (struct item){.at = at, .length = first, .exclude = exclude};
+    if (divides)
+        item->second = divides + 1, item->second_length = length - first - 1;
     return true;
+}
+
+/* True: these characters are the word. */
+static bool is_word(const char *s, size_t length, const char *word) {
+    return strlen(word) == length && memcmp(s, word, length) == 0;
 }
 
 static int mode_of(const char *name, size_t length) {
     for (int i = 0; i < MODES; i++)
-        if (strlen(mode_names[i]) == length && memcmp(mode_names[i], name, length) == 0)
+        if (is_word(name, length, mode_names[i]))
             return i;
     return -1;
 }
 
 bool arms_parse(struct arms *arms, const char *text) {
-    const char *item;
-    size_t length;
-    bool exclude;
+    struct item item;
     uint32_t count = 0;
-    while (next_item(&text, &item, &length, &exclude)) {
-        const char *colon = exclude ? NULL : memchr(item, ':', length);
-        int mode = colon ? mode_of(item, (size_t)(colon - item)) : -1;
-        int64_t weight = colon ? number(colon + 1, (size_t)(item + length - colon - 1)) : -1;
+    while (next_item(&text, ':', &item)) {
+        int mode = item.exclude ? -1 : mode_of(item.at, item.length);
+        int64_t weight = item.second ? number(item.second, item.second_length) : -1;
         if (mode < 0 || weight < 1 || weight > ARM_WEIGHT_MAX || count == STATS_ARMS)
             return false;
         arms->mode[count] = (uint8_t)mode;
@@ -228,43 +227,33 @@ bool arms_parse(struct arms *arms, const char *text) {
 }
 
 static bool set_ports(struct config *c, const char *value) {
-    const char *item;
-    size_t length;
+    struct item item;
     uint32_t count = 0;
-    struct port_range range;
-    while (next_item(&value, &item, &length, &range.exclude)) {
-        const char *dash = memchr(item, '-', length);
-        int64_t first = number(item, dash ? (size_t)(dash - item) : length);
-        int64_t last = dash ? number(dash + 1, (size_t)(item + length - dash - 1)) : first;
+    while (next_item(&value, '-', &item)) {
+        int64_t first = number(item.at, item.length);
+        int64_t last = item.second ? number(item.second, item.second_length) : first;
         if (first < 1 || last < first || last > 65535 || count == CONFIG_FILTERS)
             return false;
-        range.first = (uint16_t)first;
-        range.last = (uint16_t)last;
-        c->ports[count++] = range;
+        c->ports[count++] = (struct port_range){(uint16_t)first, (uint16_t)last, item.exclude};
     }
     c->port_count = count;
     return true;
 }
 
 static bool set_peers(struct config *c, const char *value) {
-    const char *item;
-    size_t length;
+    struct item item;
     uint32_t count = 0;
-    struct peer_range range;
-    while (next_item(&value, &item, &length, &range.exclude)) {
-        char address[INET6_ADDRSTRLEN];
-        const char *slash = memchr(item, '/', length);
-        size_t n = slash ? (size_t)(slash - item) : length;
-        if (n >= sizeof(address) || count == CONFIG_FILTERS)
+    while (next_item(&value, '/', &item)) {
+        char address[INET6_ADDRSTRLEN] = {0};
+        struct peer_range range = {.exclude = item.exclude};
+        if (item.length >= sizeof(address) || count == CONFIG_FILTERS)
             return false;
-        memcpy(address, item, n);
-        address[n] = '\0';
-        memset(range.address, 0, sizeof(range.address));
+        memcpy(address, item.at, item.length);
         range.family = strchr(address, ':') ? AF_INET6 : AF_INET;
         if (inet_pton(range.family, address, range.address) != 1)
             return false;
         int64_t widest = range.family == AF_INET6 ? 128 : 32;
-        int64_t bits = slash ? number(slash + 1, (size_t)(item + length - slash - 1)) : widest;
+        int64_t bits = item.second ? number(item.second, item.second_length) : widest;
         if (bits < 0 || bits > widest)
             return false;
         range.bits = (uint8_t)bits;
@@ -275,11 +264,10 @@ static bool set_peers(struct config *c, const char *value) {
 }
 
 static bool set_programs(struct config *c, const char *value) {
-    const char *list = value, *item;
-    size_t length;
-    bool exclude;
-    while (next_item(&list, &item, &length, &exclude))
-        if (length == 0 || memchr(item, '/', length))
+    const char *list = value;
+    struct item item;
+    while (next_item(&list, '/', &item))
+        if (item.length == 0 || item.second)
             return false;
     c->programs = value;
     return true;
@@ -287,11 +275,9 @@ static bool set_programs(struct config *c, const char *value) {
 
 /* The index of `value` in a comma list of words, or -1. */
 static int index_of(const char *words, const char *value) {
-    const char *word;
-    size_t length;
-    bool exclude;
-    for (int at = 0; next_item(&words, &word, &length, &exclude); at++)
-        if (strlen(value) == length && memcmp(value, word, length) == 0)
+    struct item word;
+    for (int at = 0; next_item(&words, '\0', &word); at++)
+        if (is_word(word.at, word.length, value))
             return at;
     return -1;
 }
@@ -375,11 +361,9 @@ static bool passes(struct filter f) {
 
 bool config_program_included(const char *list, const char *program) {
     struct filter filter = {0};
-    const char *item;
-    size_t length;
-    bool exclude;
-    while (next_item(&list, &item, &length, &exclude))
-        consider(&filter, strlen(program) == length && memcmp(item, program, length) == 0, exclude);
+    struct item item;
+    while (next_item(&list, '\0', &item))
+        consider(&filter, is_word(item.at, item.length, program), item.exclude);
     return passes(filter);
 }
 
