@@ -294,5 +294,6 @@ void conn_repaired(struct conn *c) {
     memset(e->told_found, 0, sizeof(e->told_found));
     e->suspect = false; /* the parent settles it */
     e->pattern = e->first.kept = e->last.kept = EVIDENCE_NONE;
-    e->wrote = e->untracked_told = e->ended = false;
+    e->untracked_told = 0;
+    e->wrote = e->ended = false;
 }

@@ -41,7 +41,7 @@ struct evidence {
     bool arm_known;         /* the arm is chosen, NO_ARM included */
     uint8_t role;           /* enum stats_role; a forked child keeps its parent's */
     bool wrote;             /* the application has written */
-    bool untracked_told;
+    uint32_t untracked_told;          /* 1: counted as untracked in the file */
     bool ended;
     bool ends_known;
     struct stats_address peer, local; /* if ends_known */

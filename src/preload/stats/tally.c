@@ -84,22 +84,24 @@ static void take_place(struct conn *c, struct evidence *e) {
 
 /* ---- moving counts ---------------------------------------------------- */
 
-/* Adds the findings of evidence.c, which counts from the connection's beginning. */
-static void move_found(struct evidence *e, uint64_t *counter) {
-    for (int i = 0; i < EVIDENCE_COUNTERS; i++)
-        if (UNLIKELY(e->found[i] != e->told_found[i])) {
-            __atomic_fetch_add(&counter[COUNT_SUSPECTS + i], e->found[i] - e->told_found[i],
-                               __ATOMIC_RELAXED);
-            e->told_found[i] = e->found[i];
-        }
-}
-
 static uint64_t found(const struct evidence *e, enum stats_counter what) {
     return e->found[what - COUNT_SUSPECTS];
 }
 
-/* Adds the differences since the last call.  A failed write is subtracted after it was
- * counted and perhaps moved: a difference may be negative. */
+/* Adds to a counter what its count has grown by since `*told`.  A failed write is subtracted after it was
+ * counted and perhaps moved: the difference may be negative. */
+static void moves32(uint64_t *counter, uint32_t now, uint32_t *told) {
+    if (now != *told)
+        __atomic_fetch_add(counter, (uint64_t)(int32_t)(now - *told), __ATOMIC_RELAXED);
+    *told = now;
+}
+
+static void moves64(uint64_t *counter, uint64_t now, uint64_t *told) {
+    if (now != *told)
+        __atomic_fetch_add(counter, now - *told, __ATOMIC_RELAXED);
+    *told = now;
+}
+
 void tally_moves(struct conn *c) {
     struct evidence *e = c->evidence;
     struct stats_file *s = stats_file_now();
@@ -107,24 +109,13 @@ void tally_moves(struct conn *c) {
     if (!s)
         return;
     uint64_t *counter = stats_shard(s, e)->counter;
-    for (size_t i = 0; i < CONN_COUNTERS; i++) {
-        uint32_t now = c->counts.counter[i], *told = &e->told.counter[i];
-        if (now != *told)
-            __atomic_fetch_add(&counter[COUNT_WRITES + i], (uint64_t)(int32_t)(now - *told),
-                               __ATOMIC_RELAXED);
-        *told = now;
-    }
-    __atomic_fetch_add(&counter[COUNT_BYTES], c->counts.bytes - e->told.bytes, __ATOMIC_RELAXED);
-    e->told.bytes = c->counts.bytes;
-    if (e->small_writes != e->small_told)
-        __atomic_fetch_add(&counter[COUNT_SMALL_WRITES],
-                           (uint64_t)(int32_t)(e->small_writes - e->small_told), __ATOMIC_RELAXED);
-    e->small_told = e->small_writes;
-    if (UNLIKELY(c->policy.untracked_io && !e->untracked_told)) {
-        e->untracked_told = true;
-        __atomic_fetch_add(&counter[COUNT_UNTRACKED], 1, __ATOMIC_RELAXED);
-    }
-    move_found(e, counter);
+    for (size_t i = 0; i < CONN_COUNTERS; i++)
+        moves32(&counter[COUNT_WRITES + i], c->counts.counter[i], &e->told.counter[i]);
+    for (int i = 0; i < EVIDENCE_COUNTERS; i++)
+        moves64(&counter[COUNT_SUSPECTS + i], e->found[i], &e->told_found[i]);
+    moves32(&counter[COUNT_SMALL_WRITES], e->small_writes, &e->small_told);
+    moves32(&counter[COUNT_UNTRACKED], c->policy.untracked_io, &e->untracked_told);
+    moves64(&counter[COUNT_BYTES], LOAD(&c->counts.bytes), &e->told.bytes);
     if (e->record == EVIDENCE_NONE)
         return;
     struct stats_connection *r = &s->connection[e->record];
