@@ -64,16 +64,6 @@ static inline long raw6(long n, long a, long b, long c, long d, long e, long f) 
 #define MACHINE_STACK_POINTER(p)  __asm__("movl %%esp, %0" : "=r"(p))
 #define MACHINE_PAUSE             "pause"
 
-#define MACHINE_RAW5
-static inline long raw5_long(long n, long a, long b, long c, long d, long e) {
-    long result;
-    __asm__ volatile("int $0x80"
-                     : "=a"(result)
-                     : "a"(n), "b"(a), "c"(b), "d"(c), "S"(d), "D"(e)
-                     : "memory");
-    return result;
-}
-
 #define RAW6_PUSH(register) \
     "pushl %" register "\n\t.cfi_adjust_cfa_offset 4\n\t.cfi_rel_offset %" register ", 0\n\t"
 #define RAW6_POP(register) \
@@ -184,9 +174,6 @@ static inline long raw6(long n, long a, long b, long c, long d, long e, long f) 
 #endif
 #ifndef MACHINE_TLS_HEAD
 #define MACHINE_TLS_HEAD 0
-#endif
-#ifndef MACHINE_RAW5
-#define raw5_long(n, a, b, c, d, e) raw6(n, a, b, c, d, e, 0)
 #endif
 
 /* The base of the thread's static thread-local storage. */

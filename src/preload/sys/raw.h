@@ -14,12 +14,12 @@
 
 #include "machine.h"
 
-#define raw0(n)                raw5_long(n, 0, 0, 0, 0, 0)
-#define raw1(n, a)             raw5_long(n, (long)(a), 0, 0, 0, 0)
-#define raw2(n, a, b)          raw5_long(n, (long)(a), (long)(b), 0, 0, 0)
-#define raw3(n, a, b, c)       raw5_long(n, (long)(a), (long)(b), (long)(c), 0, 0)
-#define raw4(n, a, b, c, d)    raw5_long(n, (long)(a), (long)(b), (long)(c), (long)(d), 0)
-#define raw5(n, a, b, c, d, e) raw5_long(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e))
+#define raw0(n)                raw6(n, 0, 0, 0, 0, 0, 0)
+#define raw1(n, a)             raw6(n, (long)(a), 0, 0, 0, 0, 0)
+#define raw2(n, a, b)          raw6(n, (long)(a), (long)(b), 0, 0, 0, 0)
+#define raw3(n, a, b, c)       raw6(n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define raw4(n, a, b, c, d)    raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+#define raw5(n, a, b, c, d, e) raw6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), 0)
 
 /* ---- calls whose 32-bit form differs ------------------------------------ */
 
