@@ -159,26 +159,29 @@ void fds_share(struct conn *c, int fd) {
     c->other_fd = fd;
 }
 
+int fds_number_of(const struct conn *c) {
+    for (int n = 0; n < fds_high(); n++)
+        if (fds_word(n) == (uintptr_t)c)
+            return n;
+    return -1;
+}
+
 void fds_unlink(struct conn *c, int fd) {
     fds_set(fd, FDS_UNKNOWN);
     STORE(&c->refs, c->refs - 1);
     if (c->refs == 0 || c->fd != fd)
         return;
     c->fd = c->other_fd;
-    for (int end = fds_high(), n = 0; fds_word(c->fd) != (uintptr_t)c && n < end; n++)
-        c->fd = n;
+    if (fds_word(c->fd) != (uintptr_t)c)
+        c->fd = fds_number_of(c);
 }
 
 void fds_recount(struct conn *c) {
     uint32_t refs = 0;
-    int one = -1;
     for (int n = 0; n < fds_high(); n++)
-        if (fds_word(n) == (uintptr_t)c) {
-            one = n;
-            refs++;
-        }
+        refs += fds_word(n) == (uintptr_t)c;
     if (fds_word(c->fd) != (uintptr_t)c)
-        c->fd = one;
+        c->fd = fds_number_of(c);
     STORE(&c->refs, refs);
 }
 

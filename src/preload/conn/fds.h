@@ -80,6 +80,9 @@ uintptr_t fds_swap_unknown(int fd);
  * held. */
 void fds_recount(struct conn *c);
 
+/* The lowest descriptor that leads to c, or -1. */
+int fds_number_of(const struct conn *c);
+
 /* fd leads to c no longer.  Lock held.  If c->refs is 0 afterwards, the caller ends the
  * connection. */
 void fds_unlink(struct conn *c, int fd);

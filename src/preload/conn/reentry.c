@@ -58,17 +58,9 @@ void reentry_set_aside(struct conn *c, unsigned flags, unsigned instead) {
     now_or_at_the_unlock(c);
 }
 
-/* Another descriptor that leads to c, or -1. */
-static int other_number(const struct conn *c) {
-    for (int n = 0; n < fds_high(); n++)
-        if (fds_word(n) == (uintptr_t)c)
-            return n;
-    return -1;
-}
-
 struct conn *reentry_leaves(int fd, int *other) {
     struct conn *c = ours_aside() ? fds_conn(fds_swap_unknown(fd)) : NULL;
-    *other = c ? other_number(c) : -1;
+    *other = c ? fds_number_of(c) : -1;
     return c;
 }
 
