@@ -41,19 +41,11 @@ enum {
 
 /* TRY_FIRST's `may_wait`, for a timeout with tv_sec and `fraction`.  The kernel refuses an unreadable or
  * invalid one, so there is no try with another: the turn ends. */
-#define LASTS(t, fraction)                                                                             \
-    (!can_ask(t, sizeof(*(t))) || ((t) && ((t)->tv_sec < 0 || (uint64_t)(t)->fraction >= NS_A_SECOND)) \
-         ? ends_turn()                                                                                 \
+#define LASTS(t, fraction)                                                      \
+    (!hold_looks() || ((t) && (!readable(t, sizeof(*(t))) || (t)->tv_sec < 0 || \
+                               (uint64_t)(t)->fraction >= NS_A_SECOND))         \
+         ? (hold_end_turn(PUSH_WAIT), false)                                    \
          : !(t) || (t)->tv_sec != 0 || (t)->fraction != 0)
-
-static bool can_ask(const void *timeout, size_t bytes) {
-    return hold_looks() && (!timeout || readable(timeout, bytes));
-}
-
-static bool ends_turn(void) {
-    hold_end_turn(PUSH_WAIT);
-    return false;
-}
 
 static inline bool polls_writability(const struct pollfd *fds, nfds_t count) {
     if (!hold_looks() || count - 1 >= MOST_POLLED || !readable(fds, count * sizeof(*fds)))
