@@ -239,6 +239,22 @@ def test_peers_that_never_read_delay_programs_and_forks_once_and_together(mode):
     assert facts["ms_0"] < 3000 and facts["ms_1"] < 500 and facts["ms_2"] < 500
 
 
+@pytest.mark.parametrize("mode", ALL)
+def test_a_search_for_a_program_does_not_wait_for_a_peer_that_never_reads(mode):
+    """In coalesce each execve, execvp, execveat and fexecve that failed waited a second: a search of 8
+    folders took 8."""
+    facts = stuck_peer("search", mode)
+    assert [facts[f"ms_{way}"] < 500 for way in range(4)] == 4 * [True], facts
+    assert (facts["lost"], facts["ended"]) == (0, True)
+
+
+@pytest.mark.parametrize("mode", ALL)
+@pytest.mark.parametrize("how", ["execv", "execvp", "exit", "_exit", "filter"])
+def test_a_peer_that_reads_a_moment_later_gets_all_that_a_program_wrote_before_its_end(how, mode):
+    """In coalesce these wait for it, up to a second."""
+    assert [stuck_peer(how, mode)[fact] for fact in ("lost", "ended")] == [0, True]
+
+
 @pytest.mark.parametrize("mode", ["bare", "auto", "coalesce"])
 @pytest.mark.parametrize("how", ["child", "shutdown", "rights"])
 def test_a_peer_that_reads_late_gets_all_and_the_end(how, mode):

@@ -32,12 +32,13 @@ static bool survives_exec(const struct conn *c) {
     return flags >= 0 && !(flags & FD_CLOEXEC);
 }
 
-/* `here`: this image is replaced; else a child may get a copy of any descriptor.  A connection
- * with untracked I/O that this program, or the parent, goes on using keeps its TCP_NODELAY: we see
- * no write of it at which we could set the option again. */
-static void hand_all_over(bool here) {
+/* `here`: this image is replaced; else a child may get a copy of any descriptor.  `waits`: also for room in
+ * the kernel.  A connection with untracked I/O that this program, or the parent, goes on using keeps its
+ * TCP_NODELAY: we see no write of it at which we could set the option again. */
+static void hand_all_over(bool here, bool waits) {
     hold_end_turn(PUSH_PROCESS);
-    hold_push_buffers(here && !config()->no_syscalls);
+    if (waits)
+        hold_push_buffers(here && !config()->no_syscalls);
     FDS_EACH(c) {
         struct policy *p = &c->policy;
         hold_push(c, PUSH_PROCESS);
@@ -57,7 +58,7 @@ static void hand_all_over(bool here) {
 void process_runs_program(void) {
     if (!gate_enter())
         return;
-    hand_all_over(false);
+    hand_all_over(false, true);
     __atomic_add_fetch(&nodelay_epoch, 1, __ATOMIC_RELAXED);
 }
 
@@ -66,16 +67,23 @@ static void process_reports(bool replaced) {
     stats_process_ends(replaced);
 }
 
-static bool is_executable(const char *path) {
-    return raw3(SYS_faccessat, AT_FDCWD, path, X_OK) == 0;
+/* What an exec is to run: `path` from `directory`, or NULL: the file that this is; or by a search of PATH. */
+struct program {
+    int directory;
+    const char *path;
+    bool searched;
+};
+
+static bool is_executable(int directory, const char *path) {
+    return raw3(SYS_faccessat, directory, path, X_OK) == 0;
 }
 
 /* True: execve(2) of it will hardly fail.  What is sent for a stopped thread cannot be taken back. */
-static bool surely_runs(const char *path) {
+static bool surely_runs(const struct program *p) {
     char begin[4] = {0};
-    if (!is_executable(path))
+    if (!p->path || p->searched)
         return false;
-    long fd = raw4(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+    long fd = raw4(SYS_openat, p->directory, p->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
     if (fd < 0)
         return false;
     bool runs = kernel->is_file((int)fd) > 0 && raw3(SYS_read, fd, begin, sizeof(begin)) > 0 &&
@@ -87,7 +95,7 @@ static bool surely_runs(const char *path) {
 /* As execvp(3) searches. */
 static bool finds_program(const char *file) {
     if (strchr(file, '/'))
-        return is_executable(file);
+        return is_executable(AT_FDCWD, file);
     const char *list = getenv("PATH");
     struct text path;
     if (!text_map(&path, PATH_MAX))
@@ -98,7 +106,7 @@ static bool finds_program(const char *file) {
         path.used = 0;
         text_add_n(&path, at, length);
         text_print(&path, length ? "/%s" : "%s", file);
-        found = is_executable(path.at);
+        found = is_executable(AT_FDCWD, path.at);
         at += length;
         if (!*at)
             break;
@@ -107,15 +115,10 @@ static bool finds_program(const char *file) {
     return found;
 }
 
-void process_is_replaced_by(const char *file) {
-    if (LIKELY(self.depth == 0) || finds_program(file))
-        process_is_replaced(NULL);
-}
-
-void process_is_replaced_at(int fd, const char *path) {
-    if (LIKELY(self.depth == 0) ||
-        (path ? raw3(SYS_faccessat, fd, path, X_OK) == 0 : kernel->descriptor_flags(fd) >= 0))
-        process_is_replaced(NULL);
+static bool may_run(const struct program *p) {
+    if (p->searched)
+        return finds_program(p->path);
+    return p->path ? is_executable(p->directory, p->path) : kernel->descriptor_flags(p->directory) >= 0;
 }
 
 /* True: bytes wait, or did a moment ago.  Without the lock. */
@@ -156,20 +159,35 @@ static void handler_ends_process(void) {
     send_the_last();
 }
 
-void process_is_replaced(const char *path) {
+/* A search of PATH tries directories that lack the program.  The process then goes on: it has not waited for
+ * room in the kernel, each time a second, and has written no report; and what a handler has interrupted goes
+ * on, too. */
+static void replaced_by(const struct program *p) {
     if (!gate_enter()) {
-        /* If the program does not exist, a handler that interrupted us returns: then change nothing. */
-        if (!path || self.depth == 0 || is_executable(path))
+        if (self.depth && may_run(p))
             handler_ends_process();
         return;
     }
+    bool asks = !config()->no_syscalls && (config()->report || something_is_left());
+    bool runs = !asks || may_run(p);
     STORE(&hold_refused, true);
-    hand_all_over(true);
-    if (path && !config()->no_syscalls && something_is_left() && surely_runs(path))
+    hand_all_over(true, runs);
+    if (asks && runs && something_is_left() && surely_runs(p))
         send_the_last();
-    /* a search of PATH tries directories that lack the program: the process then goes on */
-    if (!path || !config()->report || config()->no_syscalls || is_executable(path))
+    if (runs)
         process_reports(true);
+}
+
+void process_is_replaced(const char *path) {
+    replaced_by(&(struct program){.directory = AT_FDCWD, .path = path});
+}
+
+void process_is_replaced_by(const char *file) {
+    replaced_by(&(struct program){.path = file, .searched = true});
+}
+
+void process_is_replaced_at(int fd, const char *path) {
+    replaced_by(&(struct program){.directory = fd, .path = path});
 }
 
 int exec_failed(int result) {

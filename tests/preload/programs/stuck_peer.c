@@ -10,12 +10,20 @@
  *   rights       20 changes of rights, and a shutdown: what the peer sees then
  *   idle         how often our process wakes up in a second
  *   closes       200 of them are closed by us, one after the other: how many descriptors are open then
+ *   search       a program is looked for in 8 folders that lack it, in four ways: how long each takes, and
+ *                what the peer sees then
+ *   execv, execvp, exit, _exit, filter
+ *                what a peer that begins to read a moment later sees of it, while this program is replaced,
+ *                ends, or forbids itself all but a few calls
  */
 #include "client.h"
 #include <dirent.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 
-enum { STUCK = 8, ROUNDS = 200, CHANGES = 20, SMALL_BUFFER = 4608 };
+enum { STUCK = 8, ROUNDS = 200, CHANGES = 20, FOLDERS = 8, SMALL_BUFFER = 4608, MOMENT_MS = 300 };
 
 typedef struct {
     int server, peer;
@@ -186,16 +194,86 @@ static void closes(void)
     ADD_FACT("\"open\": %d", open);
 }
 
+static char *const none[] = {NULL};
+
+static void run_absent(int way, int folder)
+{
+    char path[40];
+    snprintf(path, sizeof path, "/none/%d/program", folder);
+    if (way == 0) execve(path, none, none);
+    if (way == 1) execvp("program", none);
+    if (way == 2) raw_call(SYS_close, execveat(AT_FDCWD, path, none, none, 0), 0, 0, 0, 0);
+    if (way == 3) fexecve(-1, none, none);
+}
+
+static void search(void)
+{
+    bool ended;
+    pair_t p = stuck();
+    CHECK(setenv("PATH", "/none/1:/none/2:/none/3:/none/4:/none/5:/none/6:/none/7:/none/8", 1) == 0);
+    for (int way = 0; way < 4; way++) {
+        long begin = now_us();
+        for (int folder = 0; folder < FOLDERS; folder++) run_absent(way, folder);
+        ADD_FACT("\"ms_%d\": %ld", way, (now_us() - begin) / 1000);
+    }
+    CHECK(shutdown(p.server, SHUT_WR) == 0);
+    size_t got = read_all(&p, &ended);
+    ADD_FACT("\"lost\": %ld, \"ended\": %d", (long)(p.put - got), ended);
+}
+
+static _Noreturn void forbid(void)
+{
+    struct sock_filter refuse[] = {
+        {.code = BPF_LD | BPF_W | BPF_ABS, .k = offsetof(struct seccomp_data, nr)},
+        {.code = BPF_JMP | BPF_JEQ | BPF_K, .jt = 1, .k = SYS_exit_group},
+        {.code = BPF_JMP | BPF_JEQ | BPF_K, .jf = 1, .k = SYS_nanosleep},
+        {.code = BPF_RET | BPF_K, .k = SECCOMP_RET_ALLOW},
+        {.code = BPF_RET | BPF_K, .k = SECCOMP_RET_ERRNO | EPERM}};
+    struct sock_fprog filter = {.len = sizeof refuse / sizeof *refuse, .filter = refuse};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
+    nap_ms(1500);
+    raw_call(SYS_exit_group, 0, 0, 0, 0, 0);
+    __builtin_unreachable();
+}
+
+/* The peer is another process then, made unseen. */
+static _Noreturn void while_read_late(const char *how)
+{
+    bool ended;
+    pair_t p = stuck();
+    long pid = raw_call(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (pid == 0) {
+        raw_call(SYS_close, p.server, 0, 0, 0, 0);
+        nap_ms(MOMENT_MS);
+        size_t got = read_all(&p, &ended);
+        ADD_FACT("\"lost\": %ld, \"ended\": %d", (long)(p.put - got), ended);
+        report();
+        fflush(stdout);
+        raw_call(SYS_exit_group, 0, 0, 0, 0, 0);
+    }
+    raw_call(SYS_close, p.peer, 0, 0, 0, 0);
+    if (strcmp(how, "execv") == 0) execv("/bin/true", (char *[]){(char *)(uintptr_t)"true", NULL});
+    if (strcmp(how, "execvp") == 0) execvp("true", (char *[]){(char *)(uintptr_t)"true", NULL});
+    if (strcmp(how, "exit") == 0) exit(0);
+    if (strcmp(how, "_exit") == 0) _exit(0);
+    if (strcmp(how, "filter") == 0) forbid();
+    die(how);
+}
+
 int main(int argc, char **argv)
 {
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } ways[] = {{"programs", programs}, {"child", child}, {"raw_child", raw_child},
+                {"shutdown", shut_amid_fork}, {"rights", change_rights}, {"idle", idle},
+                {"closes", closes}, {"search", search}};
     CHECK(argc == 2);
-    const char *how = argv[1];
-    if (strcmp(how, "programs") == 0) programs();
-    if (strcmp(how, "child") == 0) child();
-    if (strcmp(how, "raw_child") == 0) raw_child();
-    if (strcmp(how, "shutdown") == 0) shut_amid_fork();
-    if (strcmp(how, "rights") == 0) change_rights();
-    if (strcmp(how, "idle") == 0) idle();
-    if (strcmp(how, "closes") == 0) closes();
-    return report();
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        if (strcmp(argv[1], ways[i].name) != 0) continue;
+        ways[i].run();
+        return report();
+    }
+    while_read_late(argv[1]);
 }
