@@ -149,6 +149,11 @@ static int name_of(int fd, bool peer, struct sockaddr_storage *address) {
     return port ? 0 : -ENOTCONN;
 }
 
+static bool has_input(int fd) {
+    fake_note("input?", fd, NULL, 0);
+    return false;
+}
+
 static int dup_above(int fd, int lowest) {
     fake_note("dup", fd, NULL, 0);
     return lowest;
@@ -191,6 +196,7 @@ static const struct kernel_ops ops = {
     .is_file = is_file,
     .name = name_of,
     .writable = writable,
+    .has_input = has_input,
     .usage = usage,
     .dup_above = dup_above,
     .close = close_descriptor,

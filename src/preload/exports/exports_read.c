@@ -45,7 +45,7 @@ static inline struct call read_begins(int fd, bool dont) {
     {                                                                                \
         struct call call = {c, LOAD(&c->generation)};                                \
         ssize_t got = next;                                                          \
-        return got > 0 ? shim_count_input(call, got) : shim_read_ends(call, got, 0); \
+        return got > 0 ? shim_count_input(call, got) : shim_read_ends(call, got, 1); \
     }
 
 NOINLINE ssize_t read_in_off(int fd, void *buffer, size_t bytes, struct conn *c)
@@ -82,7 +82,7 @@ NOINLINE ssize_t recv_in_off(int fd, void *buffer, size_t bytes, int flags, stru
     COUNTED(REAL_FOUND(recv)(fd, buffer, bytes, flags))
 NOINLINE ssize_t watched_recv(int fd, void *buffer, size_t bytes, int flags) {
     struct call call = shim_read_begins(fd, flags & MSG_DONTWAIT);
-    return shim_read_ends(call, REAL(recv)(fd, buffer, bytes, flags), bytes);
+    return shim_read_ends(call, REAL(recv)(fd, buffer, bytes, flags), RECV_ASKED(bytes));
 }
 EXPORT ssize_t recv(int fd, void *buffer, size_t bytes, int flags) {
     LEAVES_AT_ONCE(recv, recv_in_off, fd, buffer, bytes, flags)
@@ -93,23 +93,24 @@ ALSO(__recv, recv)
 EXPORT ssize_t recvfrom(int fd, void *buffer, size_t bytes, int flags, struct sockaddr *address,
                         socklen_t *length) {
     struct call call = read_begins(fd, flags & MSG_DONTWAIT);
-    return shim_read_ends(call, REAL(recvfrom)(fd, buffer, bytes, flags, address, length), bytes);
+    return shim_read_ends(call, REAL(recvfrom)(fd, buffer, bytes, flags, address, length), RECV_ASKED(bytes));
 }
 
 EXPORT ssize_t __recv_chk(int fd, void *buffer, size_t bytes, size_t size, int flags)
-    READ(flags & MSG_DONTWAIT, bytes, REAL(__recv_chk)(fd, buffer, bytes, size, flags))
+    READ(flags & MSG_DONTWAIT, RECV_ASKED(bytes), REAL(__recv_chk)(fd, buffer, bytes, size, flags))
 EXPORT ssize_t __recvfrom_chk(int fd, void *buffer, size_t bytes, size_t size, int flags,
                               struct sockaddr *address, socklen_t *length)
-    READ(flags & MSG_DONTWAIT, bytes, REAL(__recvfrom_chk)(fd, buffer, bytes, size, flags, address, length))
+    READ(flags & MSG_DONTWAIT, RECV_ASKED(bytes),
+         REAL(__recvfrom_chk)(fd, buffer, bytes, size, flags, address, length))
 
 /* The body of a recvmsg by `next`. */
-#define RECEIVE(next)                                                                   \
-    {                                                                                   \
-        struct call call = shim_read_begins(fd, flags & MSG_DONTWAIT);                  \
-        ssize_t got = next;                                                             \
-        if (got >= 0)                                                                   \
-            shim_descriptors_arrive(message);                                           \
-        return shim_read_ends(call, got, ASKED(message->msg_iov, message->msg_iovlen)); \
+#define RECEIVE(next)                                                                                \
+    {                                                                                                \
+        struct call call = shim_read_begins(fd, flags & MSG_DONTWAIT);                               \
+        ssize_t got = next;                                                                          \
+        if (got >= 0)                                                                                \
+            shim_descriptors_arrive(message);                                                        \
+        return shim_read_ends(call, got, RECV_ASKED(ASKED(message->msg_iov, message->msg_iovlen)));  \
     }
 
 ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw)
@@ -129,6 +130,8 @@ int unstall_messages_read(struct call call, struct mmsghdr *messages, unsigned c
         asked += ASKED(message->msg_iov, message->msg_iovlen);
     }
     bool all = got < 0 || (unsigned)got == count; /* else nothing more was there */
+    if (bytes == 0)
+        asked = 2; /* recvmmsg(2) takes an error before all input */
     ssize_t result = shim_read_ends(call, bytes, asked + !all);
     return result < 0 ? -1 : got;
 }

@@ -227,7 +227,7 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
 #ifdef SYS_recv
     case SYS_recv:
 #endif
-    case SYS_recvfrom: return READ(d & MSG_DONTWAIT, (size_t)c);
+    case SYS_recvfrom: return READ(d & MSG_DONTWAIT, RECV_ASKED((size_t)c));
     case SYS_preadv2: return READ(f & RWF_NOWAIT, ASKED(buffer, c));
     case SYS_recvmsg: return unstall_recvmsg((int)a, (struct msghdr *)b, (int)c, true);
 #ifdef SYS_recvmmsg_time64

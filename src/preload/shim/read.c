@@ -89,8 +89,10 @@ static __attribute__((noinline)) ssize_t read_is_told(struct call call, ssize_t 
 }
 
 /* A read returned no bytes: the end of the stream, an error of its own, or the pending error. */
-static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssize_t got) {
+static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssize_t got, size_t asked) {
     struct conn *c = call.conn;
+    if (got == 0 && asked == 0)
+        return 0;
     if ((UNLIKELY(LOAD(&c->counts.reads) == 0) || LOAD(&c->turn_end) == TURN_LEFT) && call_lock(call)) {
         c->tried = true;
         end_left_turn(c);
@@ -99,7 +101,8 @@ static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssiz
     if (UNLIKELY(LOAD(&c->pending_error))) {
         if (!conn_lock(c))
             return got; /* the next call tells it */
-        bool ours_to_tell = c->pending_error != EPIPE && !call_is_stale(call); /* reads never give EPIPE */
+        bool ours_to_tell = c->pending_error != EPIPE && !call_is_stale(call) && /* reads never give EPIPE */
+                            !(got == 0 && asked == 1 && !config()->no_syscalls && kernel->has_input(c->fd));
         int error = ours_to_tell ? shim_take_error(c) : 0;
         conn_unlock(c);
         if (error) {
@@ -140,7 +143,7 @@ ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked) {
     if (!c)
         return got;
     if (UNLIKELY(got <= 0))
-        return read_got_nothing(call, got);
+        return read_got_nothing(call, got, asked);
     if (UNLIKELY(shim_only_counts_reads(c)))
         return shim_count_input(call, got);
     if (UNLIKELY(!conn_lock(c)))

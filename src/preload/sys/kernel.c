@@ -83,6 +83,11 @@ static int writable(int fd, int timeout_ms) {
     return ready > 0 && (wait.revents & POLLOUT);
 }
 
+static bool has_input(int fd) {
+    char byte;
+    return raw6(SYS_recvfrom, fd, (long)&byte, 1, MSG_PEEK | MSG_DONTWAIT, 0, 0) > 0;
+}
+
 static int dup_above(int fd, int lowest) {
     return (int)raw3(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest);
 }
@@ -135,8 +140,9 @@ static int usage(struct kernel_usage *out) {
 const struct kernel_ops kernel_real = {
     .set_option = set_option, .get_option = get_option, .cookie = cookie, .tcp_info = tcp_info,
     .send = send_message, .descriptor_flags = descriptor_flags, .status_flags = status_flags,
-    .is_file = is_file, .name = name_of, .writable = writable, .usage = usage, .dup_above = dup_above,
-    .close = close_descriptor, .linger = linger, .end_linger = end_linger, .shut_writing = shut_writing,
+    .is_file = is_file, .name = name_of, .writable = writable, .has_input = has_input, .usage = usage,
+    .dup_above = dup_above, .close = close_descriptor, .linger = linger, .end_linger = end_linger,
+    .shut_writing = shut_writing,
 };
 
 const struct kernel_ops *kernel = &kernel_real;

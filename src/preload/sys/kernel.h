@@ -49,6 +49,7 @@ struct kernel_ops {
     int (*is_file)(int fd);          /* 1: a regular file or directory; I/O on it never blocks */
     int (*name)(int fd, bool peer, struct sockaddr_storage *address);
     int (*writable)(int fd, int timeout_ms); /* 1: room in the send buffer (POLLOUT) */
+    bool (*has_input)(int fd);               /* bytes can be read, in front of an error */
     int (*usage)(struct kernel_usage *out);
     int (*dup_above)(int fd, int lowest);    /* F_DUPFD_CLOEXEC */
     int (*close)(int fd);
