@@ -114,25 +114,29 @@ int args_no_word(const char *what) {
     return complain("no %s given; try --help", what);
 }
 
-const char *args_word_and_json(const struct verb *verb, int argc, char **argv, const char *what,
-                               bool *json) {
+bool args_take(struct args *a, const struct args_option *options) {
+    for (const struct args_option *o = options; o->name; o++) {
+        if (!o->flag && args_value(a, o->name, o->value))
+            return true;
+        if (o->flag && args_flag(a, o->name))
+            return *o->flag = true;
+    }
+    return false;
+}
+
+bool args_all(const struct verb *verb, int argc, char **argv, const struct args_option *options,
+              const char *what, const char **word) {
     struct args a = args_begin(verb, argc, argv);
-    const char *word = NULL;
     enum args_kind kind;
     while ((kind = args_next(&a)) != ARGS_END) {
-        if (kind == ARGS_WORD) {
-            if (!args_one_word(&a, what, &word))
-                return NULL;
-        } else if (args_flag(&a, "--json")) {
-            *json = true;
-        } else {
+        if (kind == ARGS_WORD && !args_one_word(&a, what, word))
+            return false;
+        if (kind == ARGS_OPTION && !args_take(&a, options)) {
             args_unknown(&a);
-            return NULL;
+            return false;
         }
     }
-    if (!word)
-        args_no_word(what);
-    return word;
+    return true;
 }
 
 unsigned args_distance(const char *a, const char *b) {

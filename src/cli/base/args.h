@@ -50,9 +50,20 @@ int args_unknown(const struct args *a);
 bool args_one_word(const struct args *a, const char *what, const char **word);
 int args_no_word(const char *what);
 
-/* The whole command line of a verb that takes one word and --json.  The word, or NULL and a complaint. */
-const char *args_word_and_json(const struct verb *verb, int argc, char **argv, const char *what,
-                               bool *json);
+/* An option without more ado: `flag` becomes true, or `value` what is behind it.  The last one of a list has
+ * no name. */
+struct args_option {
+    const char *name;
+    bool *flag;
+    const char **value;
+};
+
+/* True if the present option is one of these. */
+bool args_take(struct args *a, const struct args_option *options);
+
+/* The whole command line of a verb that takes one word at most, or none (*word stays), and these options.  False, and a complaint: it is wrong. */
+bool args_all(const struct verb *verb, int argc, char **argv, const struct args_option *options,
+              const char *what, const char **word);
 
 /* The Levenshtein distance: letters to remove, add or change to get from a to b. */
 unsigned args_distance(const char *a, const char *b);

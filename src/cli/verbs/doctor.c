@@ -154,9 +154,13 @@ static int diagnose(const char *word, bool json) {
 }
 
 static int run(int argc, char **argv) {
+    static const char what[] = "PROGRAM or PID";
+    const char *word = NULL;
     bool json = false;
-    const char *word = args_word_and_json(&verb_doctor, argc, argv, "PROGRAM or PID", &json);
-    return word ? diagnose(word, json) : EXIT_OWN;
+    const struct args_option options[] = {{"--json", &json, NULL}, {0}};
+    if (!args_all(&verb_doctor, argc, argv, options, what, &word))
+        return EXIT_OWN;
+    return word ? diagnose(word, json) : args_no_word(what);
 }
 
 const struct verb verb_doctor = {

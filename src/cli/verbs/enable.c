@@ -12,19 +12,6 @@
 #include "service.h"
 #include "verbs.h"
 
-/* Options that enable and disable share. */
-static bool shared_option(struct service_order *o, struct args *a) {
-    if (args_flag(a, "--user"))
-        return o->manager.user = true;
-    if (args_flag(a, "--dry-run"))
-        return o->dry_run = true;
-    if (args_flag(a, "--restart"))
-        return o->restart = true;
-    if (args_flag(a, "--force"))
-        return o->force = true;
-    return false;
-}
-
 static void take_setting(struct service_order *o, const char *variable, const char *value) {
     char *copy = strdup(value); /* a completed path is overwritten by the next */
     if (!copy || o->setting_count == SETTINGS_MOST)
@@ -34,13 +21,13 @@ static void take_setting(struct service_order *o, const char *variable, const ch
 
 static bool enable_option(struct service_order *o, struct args *a) {
     const char *variable = NULL, *value = NULL;
-    if (args_value(a, "--library", &o->library) || args_value(a, "--conf", &o->conf))
-        return true;
-    if (args_flag(a, "--stats"))
-        return o->stats = true;
-    if (args_flag(a, "--runtime"))
-        return o->runtime = true;
-    if (shared_option(o, a))
+    const struct args_option plain[] = {
+        {"--library", NULL, &o->library}, {"--conf", NULL, &o->conf},
+        {"--stats", &o->stats, NULL},     {"--runtime", &o->runtime, NULL},
+        {"--user", &o->manager.user, NULL}, {"--dry-run", &o->dry_run, NULL},
+        {"--restart", &o->restart, NULL}, {"--force", &o->force, NULL},
+        {0}};
+    if (args_take(a, plain))
         return true;
     if (!option_setting(a, &variable, &value))
         return false;
@@ -91,20 +78,16 @@ const struct verb verb_enable = {
 };
 
 static int disable(int argc, char **argv) {
-    struct args a = args_begin(&verb_disable, argc, argv);
     static struct service_order o;
-    enum args_kind kind;
     bool all = false;
-    while ((kind = args_next(&a)) != ARGS_END) {
-        if (kind == ARGS_WORD) {
-            if (!args_one_word(&a, "UNIT", &o.unit))
-                return EXIT_OWN;
-        } else if (args_flag(&a, "--all")) {
-            all = true;
-        } else if (!shared_option(&o, &a)) {
-            return args_unknown(&a);
-        }
-    }
+    const struct args_option options[] = {{"--all", &all, NULL},
+                                          {"--user", &o.manager.user, NULL},
+                                          {"--dry-run", &o.dry_run, NULL},
+                                          {"--restart", &o.restart, NULL},
+                                          {"--force", &o.force, NULL},
+                                          {0}};
+    if (!args_all(&verb_disable, argc, argv, options, "UNIT", &o.unit))
+        return EXIT_OWN;
     if (all && o.unit)
         return complain("--all and %s: choose one of them", o.unit);
     return all || o.unit ? service_disable(&o) : args_no_word("UNIT or --all");
@@ -126,23 +109,12 @@ const struct verb verb_disable = {
 };
 
 static int status(int argc, char **argv) {
-    struct args a = args_begin(&verb_status, argc, argv);
     struct manager m = {0};
     const char *unit = NULL;
     bool json = false;
-    enum args_kind kind;
-    while ((kind = args_next(&a)) != ARGS_END) {
-        if (kind == ARGS_WORD) {
-            if (!args_one_word(&a, "UNIT", &unit))
-                return EXIT_OWN;
-        } else if (args_flag(&a, "--user")) {
-            m.user = true;
-        } else if (args_flag(&a, "--json")) {
-            json = true;
-        } else {
-            return args_unknown(&a);
-        }
-    }
+    const struct args_option options[] = {{"--user", &m.user, NULL}, {"--json", &json, NULL}, {0}};
+    if (!args_all(&verb_status, argc, argv, options, "UNIT", &unit))
+        return EXIT_OWN;
     return service_status(&m, unit, json);
 }
 

@@ -126,16 +126,14 @@ static int explain(int argc, char **argv) {
     struct args a = args_begin(&verb_explain, argc, argv);
     bool json = false, ladder = false;
     const char *page = NULL;
+    const struct args_option options[] = {
+        {"--json", &json, NULL}, {"--ladder", &ladder, NULL}, {"--html", NULL, &page}, {0}};
     int files = 0, result = 0;
     enum args_kind kind;
     while ((kind = args_next(&a)) != ARGS_END) {
         if (kind == ARGS_WORD)
             argv[files++] = argv[a.at - 1]; /* words move to the front */
-        else if (args_flag(&a, "--json"))
-            json = true;
-        else if (args_flag(&a, "--ladder"))
-            ladder = true;
-        else if (!args_value(&a, "--html", &page))
+        else if (!args_take(&a, options))
             return args_unknown(&a);
     }
     if (files == 0)

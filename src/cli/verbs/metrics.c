@@ -109,20 +109,12 @@ static int serve_host(const char *source, const char *where) {
 /* ---- the command line ------------------------------------------------------------ */
 
 static int run(int argc, char **argv) {
-    struct args a = args_begin(&verb_metrics, argc, argv);
     const char *word = NULL, *where = NULL, *source = NULL;
     bool of_host = false;
-    enum args_kind kind;
-    while ((kind = args_next(&a)) != ARGS_END) {
-        if (kind == ARGS_WORD && !args_one_word(&a, "DIR", &word))
-            return EXIT_OWN;
-        if (kind == ARGS_WORD)
-            continue;
-        if (args_flag(&a, "--host"))
-            of_host = true;
-        else if (!args_value(&a, "--listen", &where) && !args_value(&a, "--source", &source))
-            return args_unknown(&a);
-    }
+    const struct args_option options[] = {
+        {"--host", &of_host, NULL}, {"--listen", NULL, &where}, {"--source", NULL, &source}, {0}};
+    if (!args_all(&verb_metrics, argc, argv, options, "DIR", &word))
+        return EXIT_OWN;
     if (of_host && word)
         return complain("--host and %s: choose one of them", word);
     if (of_host && !where)

@@ -264,14 +264,13 @@ static int observe_process(const struct options *o, int pid) {
 /* Options that `run` lacks, or that have another meaning here. */
 static bool own_option(struct options *o, struct args *a) {
     const char *value = NULL;
-    if (args_value(a, "--report", &o->report))
+    const struct args_option plain[] = {{"--report", NULL, &o->report},
+                                        {"--html", NULL, &o->page},
+                                        {"--json", &o->json, NULL},
+                                        {"--who", &o->who, NULL},
+                                        {0}};
+    if (args_take(a, plain))
         return true;
-    if (args_value(a, "--html", &o->page))
-        return true;
-    if (args_flag(a, "--json"))
-        return o->json = true;
-    if (args_flag(a, "--who"))
-        return o->who = true;
     if (args_value(a, "--time", &value)) {
         if (!seconds_of("--time", value, 1000000, &o->seconds))
             exit(EXIT_OWN);

@@ -21,22 +21,14 @@ static int report(const char *word, bool json, const char *page) {
 }
 
 static int run(int argc, char **argv) {
-    struct args a = args_begin(&verb_report, argc, argv);
+    static const char what[] = "PID, FILE, DIR or SERVICE";
     const char *word = NULL, *page = NULL;
     bool json = false;
-    enum args_kind kind;
-    while ((kind = args_next(&a)) != ARGS_END) {
-        if (kind == ARGS_WORD) {
-            if (!args_one_word(&a, "PID, FILE, DIR or SERVICE", &word))
-                return EXIT_OWN;
-        } else if (args_flag(&a, "--json")) {
-            json = true;
-        } else if (!args_value(&a, "--html", &page)) {
-            return args_unknown(&a);
-        }
-    }
+    const struct args_option options[] = {{"--json", &json, NULL}, {"--html", NULL, &page}, {0}};
+    if (!args_all(&verb_report, argc, argv, options, what, &word))
+        return EXIT_OWN;
     if (!word)
-        return args_no_word("PID, FILE, DIR or SERVICE");
+        return args_no_word(what);
     if (json && page)
         return complain("--json and --html: choose one of them");
     return report(word, json, page);

@@ -53,24 +53,14 @@ static const char *usual_folder(void) {
 }
 
 static int run(int argc, char **argv) {
-    struct args a = args_begin(&verb_top, argc, argv);
     struct top t = {.watched = NULL};
     const char *value = NULL;
     double interval = 1;
     bool one = false;
-    enum args_kind kind;
-    while ((kind = args_next(&a)) != ARGS_END) {
-        if (kind == ARGS_WORD) {
-            if (!args_one_word(&a, "PID, DIR or SERVICE", &t.watched))
-                return EXIT_OWN;
-        } else if (args_flag(&a, "--once")) {
-            one = true;
-        } else if (!args_value(&a, "--interval", &value)) {
-            return args_unknown(&a);
-        } else if (!seconds_of("--interval", value, 3600, &interval)) {
-            return EXIT_OWN;
-        }
-    }
+    const struct args_option options[] = {{"--once", &one, NULL}, {"--interval", NULL, &value}, {0}};
+    if (!args_all(&verb_top, argc, argv, options, "PID, DIR or SERVICE", &t.watched) ||
+        (value && !seconds_of("--interval", value, 3600, &interval)))
+        return EXIT_OWN;
     if (!t.watched && !(t.watched = usual_folder())) { /* no statistics: the whole host, from the kernel */
         static char scan[] = "scan", option[] = "--watch", once_for[] = "--time=1";
         verb_now = &verb_scan;
