@@ -202,3 +202,26 @@ void json_bin(struct json *j, double from_ns, double to_ns, uint64_t count) {
     json_array_end(j);
     j->compact = false;
 }
+
+void json_buckets(struct json *j, const char *key, unsigned steps) {
+    json_object(j, key);
+    json_unsigned(j, "steps", steps);
+    json_array(j, "buckets");
+    j->was_compact = j->compact;
+    j->compact = true;
+}
+
+void json_bucket(struct json *j, unsigned number, uint64_t count) {
+    if (!count)
+        return;
+    json_array(j, NULL);
+    json_unsigned(j, NULL, number);
+    json_unsigned(j, NULL, count);
+    json_array_end(j);
+}
+
+void json_buckets_end(struct json *j) {
+    json_array_end(j);
+    j->compact = j->was_compact;
+    json_object_end(j);
+}

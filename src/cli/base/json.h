@@ -17,6 +17,7 @@ struct json {
     int depth;
     bool filled;  /* the present object or array has a member */
     bool compact; /* all on one line */
+    bool was_compact; /* before json_buckets() */
 };
 
 struct json json_begin(FILE *out);
@@ -42,5 +43,10 @@ void json_real(struct json *j, const char *key, double value); /* not finite: nu
 
 /* A part of a distribution, [from ns, to ns, count], on one line; nothing if it is empty. */
 void json_bin(struct json *j, double from_ns, double to_ns, uint64_t count);
+
+/* A histogram, {"steps": N, "buckets": [[number, count], ...]}, without its empty buckets. */
+void json_buckets(struct json *j, const char *key, unsigned steps);
+void json_bucket(struct json *j, unsigned number, uint64_t count);
+void json_buckets_end(struct json *j);
 
 #endif

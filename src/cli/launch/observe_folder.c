@@ -5,33 +5,26 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "errors.h"
+#include "stats_files.h"
 #include "stats_format.h"
 #include "stats_prune.h"
 
 /* A folder on tmpfs; EPERM: a symbolic link, or a folder that another user made or may write to. */
 static bool is_own_in_memory(const char *path) {
-    struct stat st;
-    struct statfs fs;
-    if (lstat(path, &st) != 0)
-        return false;
-    bool own = S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & (S_IWGRP | S_IWOTH));
-    if (own && statfs(path, &fs) != 0)
-        return false;
-    if (own && fs.f_type == TMPFS_MAGIC)
+    errno = 0;
+    if (!stats_folder_obstacle(path))
         return true;
-    errno = EPERM;
+    errno = errno ? errno : EPERM;
     return false;
 }
 

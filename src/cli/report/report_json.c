@@ -13,34 +13,11 @@
 #include "stats_names.h"
 #include "sites.h"
 
-/* One entry of [[bucket, count], ...], which leaves empty buckets out. */
-static void bucket(struct json *j, unsigned n, uint64_t count) {
-    if (!count)
-        return;
-    json_array(j, NULL);
-    json_unsigned(j, NULL, n);
-    json_unsigned(j, NULL, count);
-    json_array_end(j);
-}
-
-static void buckets_begin(struct json *j, const char *key, unsigned steps) {
-    json_object(j, key);
-    json_unsigned(j, "steps", steps);
-    json_array(j, "buckets");
-    j->compact = true;
-}
-
-static void buckets_end(struct json *j) {
-    json_array_end(j);
-    j->compact = false;
-    json_object_end(j);
-}
-
 static void histogram(struct json *j, const char *key, const uint64_t *buckets) {
-    buckets_begin(j, key, HISTOGRAM_STEPS);
+    json_buckets(j, key, HISTOGRAM_STEPS);
     for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-        bucket(j, i, buckets[i]);
-    buckets_end(j);
+        json_bucket(j, i, buckets[i]);
+    json_buckets_end(j);
 }
 
 static void arm(struct json *j, uint8_t number) {
@@ -110,10 +87,10 @@ static void connection(struct json *j, const struct stats_connection *c) {
     json_unsigned(j, "stall_ns", c->stall_ns);
     json_unsigned(j, "stall_bound_ns", c->stall_bound_ns);
     json_unsigned(j, "peer_stalls", c->peer_stalls);
-    buckets_begin(j, "exchange", COARSE_STEPS);
+    json_buckets(j, "exchange", COARSE_STEPS);
     for (unsigned i = 0; i < COARSE_BUCKETS; i++)
-        bucket(j, i, c->exchange[i]);
-    buckets_end(j);
+        json_bucket(j, i, c->exchange[i]);
+    json_buckets_end(j);
     json_object_end(j);
 }
 

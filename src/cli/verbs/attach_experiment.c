@@ -28,26 +28,6 @@ int experiment_asked(const struct arms_words *w, struct attach_experiment *e) {
     return 0;
 }
 
-static void begin_buckets(struct json *j, unsigned steps) {
-    json_object(j, "exchange");
-    json_unsigned(j, "steps", steps);
-    json_array(j, "buckets");
-}
-
-static void bucket(struct json *j, unsigned number, uint64_t count) {
-    if (!count)
-        return;
-    json_array(j, NULL);
-    json_unsigned(j, NULL, number);
-    json_unsigned(j, NULL, count);
-    json_array_end(j);
-}
-
-static void end_buckets(struct json *j) {
-    json_array_end(j);
-    json_object_end(j);
-}
-
 static void tell_connection(void *with, __u64 number, const struct attach_connection *c) {
     struct json *j = with;
     char text[ENDPOINT_ROOM];
@@ -65,10 +45,10 @@ static void tell_connection(void *with, __u64 number, const struct attach_connec
     json_unsigned(j, "messages", c->messages);
     json_unsigned(j, "segments", c->segments);
     json_unsigned(j, "stalls_proved", c->stalls);
-    begin_buckets(j, COARSE_STEPS);
+    json_buckets(j, "exchange", COARSE_STEPS);
     for (unsigned i = 0; i < COARSE_BUCKETS; i++)
-        bucket(j, i, c->exchange[i]);
-    end_buckets(j);
+        json_bucket(j, i, c->exchange[i]);
+    json_buckets_end(j);
     json_object_end(j);
 }
 
@@ -83,10 +63,10 @@ static void tell_arm(struct json *j, unsigned arm, const struct attach_arm *sums
     json_unsigned(j, "messages", sums->messages);
     json_unsigned(j, "segments", sums->segments);
     json_unsigned(j, "stalls_proved", sums->stalls);
-    begin_buckets(j, HISTOGRAM_STEPS);
+    json_buckets(j, "exchange", HISTOGRAM_STEPS);
     for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-        bucket(j, i, sums->exchange[i]);
-    end_buckets(j);
+        json_bucket(j, i, sums->exchange[i]);
+    json_buckets_end(j);
     json_object_end(j);
 }
 

@@ -22,10 +22,10 @@ static void take_setting(struct service_order *o, const char *variable, const ch
 static bool enable_option(struct service_order *o, struct args *a) {
     const char *variable = NULL, *value = NULL;
     const struct args_option plain[] = {
-        {"--library", NULL, &o->library}, {"--conf", NULL, &o->conf},
-        {"--stats", &o->stats, NULL},     {"--runtime", &o->runtime, NULL},
+        {"--library", NULL, &o->library},   {"--conf", NULL, &o->conf},
+        {"--stats", &o->stats, NULL},       {"--runtime", &o->runtime, NULL},
         {"--user", &o->manager.user, NULL}, {"--dry-run", &o->dry_run, NULL},
-        {"--restart", &o->restart, NULL}, {"--force", &o->force, NULL},
+        {"--restart", &o->restart, NULL},   {"--force", &o->force, NULL},
         {0}};
     if (args_take(a, plain))
         return true;
