@@ -63,7 +63,7 @@ def page(data):
     parts = [document.verdict(data["verdict"]["sentence"]),
              *map(document.paragraph, data["verdict"]["notes"]),
              document.bill(sum(row["stalls"] or 0 for row in rows), sum(map(_lost, rows)),
-                           max((process["ran_ns"] or 0 for process in processes), default=0)),
+                           max(process["ran_ns"] or 0 for process in processes)),
              *_what_to_do(data["advice"], processes)]
     if data["ladders"]:
         parts += [document.heading("A typical exchange"), ladder.beside(data["ladders"])]

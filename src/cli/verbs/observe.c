@@ -83,7 +83,9 @@ static void report_folder(const struct options *o, const char *folder, char *con
         set_planned_end(s.list[i], child);
         left += s.list[i]->life == LIFE_RUNS;
     }
-    write_report(o, &(struct report){.files = &s, .argv = argv, .who = who});
+    const struct options in_words = {.report = "stderr"}; /* a page would show nothing */
+    write_report(s.count || !o->page ? o : &in_words,
+                 &(struct report){.files = &s, .argv = argv, .who = who});
     if (left)
         remark("%zu of its processes still run%s and %s no longer observed; start a daemon in the "
                "foreground",
