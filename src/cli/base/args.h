@@ -61,7 +61,8 @@ struct args_option {
 /* True if the present option is one of these. */
 bool args_take(struct args *a, const struct args_option *options);
 
-/* The whole command line of a verb that takes one word at most, or none (*word stays), and these options.  False, and a complaint: it is wrong. */
+/* The whole command line of a verb that takes one word at most, or none (*word stays), and these options.
+ * False, and a complaint: it is wrong. */
 bool args_all(const struct verb *verb, int argc, char **argv, const struct args_option *options,
               const char *what, const char **word);
 
