@@ -188,30 +188,26 @@ static inline void spin_left(void) {
     self.depth--;
 }
 
-/* False: the lock cannot be had (lock.h). */
-__attribute__((warn_unused_result)) static inline bool spin_lock(uint32_t *lock) {
+static inline bool spin_take(uint32_t *lock, bool waits) {
     thread_enters();
     self.spinning = lock;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint32_t seen = lock_free_now;
     if (LIKELY(REPLACE(lock, &seen, lock_taken_word(), __ATOMIC_ACQUIRE)) ||
-        lock_slow(lock, seen) != LOCK_MISSED)
+        ((waits || seen >> 18 != fork_generation) && lock_slow(lock, seen) != LOCK_MISSED))
         return true;
     spin_left();
     return false;
 }
 
+/* False: the lock cannot be had (lock.h). */
+__attribute__((warn_unused_result)) static inline bool spin_lock(uint32_t *lock) {
+    return spin_take(lock, true);
+}
+
 /* Never waits: false when another thread has it. */
-static inline bool spin_trylock(uint32_t *lock) {
-    thread_enters();
-    self.spinning = lock;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    uint32_t seen = LOAD(lock);
-    bool taken = (seen & 3) != 0 && seen >> 18 == fork_generation;
-    if (!taken && REPLACE(lock, &seen, lock_taken_word(), __ATOMIC_ACQUIRE))
-        return true;
-    spin_left();
-    return false;
+__attribute__((warn_unused_result)) static inline bool spin_trylock(uint32_t *lock) {
+    return spin_take(lock, false);
 }
 
 static inline void spin_unlock(uint32_t *lock) {
