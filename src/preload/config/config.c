@@ -86,6 +86,7 @@ void config_load(char **environment, const char *program) {
     struct config *c = &snapshots[1];
     config_defaults(c);
     c->program = program;
+    c->arms.seed = clock_now(); /* unless UNSTALL_SEED says another */
     /* UNSTALL_LOG first, so that warnings about other variables go there */
     for (int pass = 0; pass < 2; pass++)
         for (char **e = environment; e && *e; e++)
@@ -99,8 +100,6 @@ void config_load(char **environment, const char *program) {
         c->quickack = QUICKACK_OFF;
         c->arms.count = 0;
     }
-    if (!c->seed_given)
-        c->arms.seed = clock_now();
     c->buffers = may_buffer(c);
     c->epoch = last_epoch;
     STORE_RELEASE(&config_now, c);
@@ -322,7 +321,7 @@ static bool apply(struct config *c, const char *name, const char *value, const c
     VARIABLE("UNSTALL_ASSIGN", "connection, peer or listener",
              WORD(arms.assignment, "connection,peer,listener"))
     VARIABLE("UNSTALL_SEED", "a whole number of up to 9 digits",
-             (c->seed_given = true, NUMBER(arms.seed, plain, 0, INT32_MAX)))
+             NUMBER(arms.seed, plain, 0, INT32_MAX))
     VARIABLE("UNSTALL_LOG", "stderr or the name of a file", TARGET(log))
     VARIABLE("UNSTALL_VERBOSE", "0, 1 or 2", WORD(verbose, "0,1,2"))
 #undef VARIABLE

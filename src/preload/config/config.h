@@ -85,7 +85,6 @@ struct config {
     bool stacks;      /* call stacks of stalls may be recorded (UNSTALL_STACKS) */
     bool killed;      /* by the control block: all connections are in mode `off` */
     bool buffers;     /* some connection may be, or may have been, in mode coalesce */
-    bool seed_given;  /* UNSTALL_SEED */
     uint8_t quickack; /* enum quickack_use */
     uint8_t thread;   /* enum thread_use */
     uint8_t verbose;
