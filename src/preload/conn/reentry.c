@@ -115,10 +115,8 @@ static struct piece *in_order(struct piece *last) {
 }
 
 static void put_all_behind(struct conn *c, struct piece *last) {
-    struct piece *first = in_order(last);
-    while (first) {
-        struct piece *piece = first;
-        first = piece->next;
+    for (struct piece *piece = in_order(last), *next; piece; piece = next) {
+        next = piece->next;
         put_behind(c, piece);
         reentry_unmap(piece);
     }
@@ -168,11 +166,10 @@ void reentry_catch_up(struct conn *c) {
 }
 
 void reentry_forget(struct conn *c) {
-    struct piece *piece = latest_in(__atomic_exchange_n(&c->aside, 0, __ATOMIC_SEQ_CST));
-    while (piece) {
-        struct piece *next = piece->next;
+    struct piece *latest = latest_in(__atomic_exchange_n(&c->aside, 0, __ATOMIC_SEQ_CST));
+    for (struct piece *piece = latest, *next; piece; piece = next) {
+        next = piece->next;
         reentry_unmap(piece);
-        piece = next;
     }
 }
 
