@@ -52,12 +52,6 @@ INLINE ssize_t forward(const struct write_args *w, const struct write_request *o
                                  : REAL(sendto)(w->fd, w->buffer, w->bytes, w->flags, NULL, 0);
 }
 
-/* Makes the call with MSG_MORE. */
-INLINE ssize_t forward_more(const struct write_args *w, const struct write_request *other,
-                            const struct parts *p) {
-    return other ? shim_forward_more(other, p) : REAL(send)(w->fd, w->buffer, w->bytes, w->flags | MSG_MORE);
-}
-
 INLINE struct write_request request_of(struct write_args w) {
     return (struct write_request){.fd = w.fd,
                                   .form = w.form,
@@ -266,7 +260,8 @@ INLINE ssize_t send_held(struct conn *c, const struct write_args *w, const struc
         STORE(&c->held, false); /* hold_after_push() pushes it */
     const struct call call = call_of(c);
     conn_unlock(c);
-    ssize_t sent = forward_more(w, other, p);
+    ssize_t sent = other ? shim_forward_more(other, p)
+                         : REAL(send)(w->fd, w->buffer, w->bytes, w->flags | MSG_MORE);
     if (UNLIKELY(sent != (ssize_t)w->bytes))
         sent = fell_short(call, *w, other, action, sent, was_held);
     if (sent > 0 && UNLIKELY(!LOAD(&c->held)))
