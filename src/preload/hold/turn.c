@@ -552,14 +552,8 @@ void decide_uncork(struct conn *c) {
  * that does not help, a descriptor of our own keeps the socket open, and the window's thread sends the rest
  * (c->lingering). */
 
-enum wait {
-    WAIT_OVER,
-    WAIT_GONE /* fd leads here no more */,
-    WAIT_UNLOCKED /* the lock cannot be had again */
-};
-
-/* As the kernel's own wait, it ends at a signal. */
-static enum wait wait_for_room(struct conn *c, int fd, int seconds) {
+/* As the kernel's own wait, it ends at a signal.  CLOSE_LINGERS: fd leads here no more. */
+static enum close_lingers wait_for_room(struct conn *c, int fd, int seconds) {
     uint16_t generation = c->generation;
     uint64_t until = clock_now() + (uint64_t)seconds * 1000000000;
     while (buffer_length(c) && !c->draining) {
@@ -572,14 +566,14 @@ static enum wait wait_for_room(struct conn *c, int fd, int seconds) {
         bool room = kernel->writable(fd, slice);
         bool interrupted = !room && clock_now() - before < (uint64_t)slice * 1000000;
         if (!conn_lock(c))
-            return WAIT_UNLOCKED;
+            return CLOSE_UNLOCKED;
         if (c->generation != generation || fds_word(fd) != (uintptr_t)c)
-            return WAIT_GONE;
+            return CLOSE_LINGERS;
         hold_push(c, PUSH_CLOSE);
         if (interrupted)
             break;
     }
-    return WAIT_OVER;
+    return CLOSE_ENDS;
 }
 
 /* After the last close nobody reads the option back.  A buffer that has grown beyond what the option may set
@@ -602,11 +596,9 @@ enum close_lingers close_lingers(struct conn *c, int fd) {
     if (kernel_takes_the_rest(c, fd))
         return CLOSE_ENDS;
     if (seconds > 0) {
-        enum wait wait = wait_for_room(c, fd, seconds);
-        if (wait != WAIT_OVER)
-            return wait == WAIT_GONE ? CLOSE_LINGERS : CLOSE_UNLOCKED;
-        if (buffer_length(c) == 0)
-            return CLOSE_ENDS;
+        enum close_lingers end = wait_for_room(c, fd, seconds);
+        if (end != CLOSE_ENDS || buffer_length(c) == 0)
+            return end;
         kernel->end_linger(fd);
     }
     int own = kernel->dup_above(fd, CLOSE_LOWEST);
