@@ -101,27 +101,35 @@ static ssize_t forward_rest(const struct write_request *o, const struct parts *p
     return total;
 }
 
-/* Another thread is blocked in drain(): waits for it as long as the kernel has room.  False: there is
- * no room, and the write may fail with EAGAIN.  After EAGAIN the application expects a writability event
+/* The call fails.  Lock held; released.  Returns -1. */
+static ssize_t fail(struct conn *c, int error, int flags) {
+    conn_unlock(c);
+    return shim_fail(error, flags);
+}
+
+/* Another thread is blocked in drain(): a call that does not block waits for it as long as the kernel has
+ * room.  If there is none, it fails with EAGAIN.  After that the application expects a writability event
  * (edge-triggered).  The query for writability makes the kernel record a waiter for room (poll(2)), so that
- * the event comes.  DRAINED: the other thread has returned.  DRAIN_STOPPED: it has not, although there is
- * room; then, and only then, the lock is released.  Lock held. */
-enum drained { DRAINED, DRAIN_FULL, DRAIN_STOPPED };
-static enum drained drained_by_other(struct conn *c, int fd) {
+ * the event comes.  BULK_GOES: the other thread has returned.  BULK_ASIDE: it has not, although there is
+ * room.  Lock held; released but for BULK_GOES. */
+static enum bulk drained_by_other(struct conn *c, const struct write_request *o) {
     enum { LOOKS = 2000, LOOK_NS = 50000 }; /* a tenth of a second */
     const struct call call = call_of(c);
     /* no sched_yield(2): that thread may have a lower priority */
     for (int i = 0; !call_is_stale(call) && c->draining; i++) {
-        if (kernel->writable(fd, 0) <= 0)
-            return DRAIN_FULL;
+        if (kernel->writable(o->fd, 0) <= 0) {
+            policy_no_room(&c->policy);
+            fail(c, EAGAIN, o->flags);
+            return BULK_FAILS;
+        }
         conn_unlock(c);
         if (i >= LOOKS)
-            return DRAIN_STOPPED;
+            return BULK_ASIDE;
         raw_sleep(LOOK_NS);
         if (!conn_lock(c))
-            return DRAIN_STOPPED;
+            return BULK_ASIDE;
     }
-    return DRAINED;
+    return BULK_GOES;
 }
 
 /* Another thread is blocked in the send.  futex(2) without a timeout goes on or ends with EINTR at a signal
@@ -187,12 +195,10 @@ static int follow(struct call call, struct write_request *o) {
 
 /* For a blocking write behind buffered bytes when the send buffer is full: sends the
  * buffered bytes by a blocking call, so that EINTR, SA_RESTART and SO_SNDTIMEO keep
- * their effect.  DRAIN_FAILS: errno is set and the lock is released.  DRAIN_MISSED: the lock cannot be had
- * again.
+ * their effect.  BULK_ASIDE: the lock cannot be had again.  Lock held; released but for BULK_GOES.
  * Where the application's descriptor is closed meanwhile, o->fd becomes one of our own, which the caller
  * closes. */
-enum drain { DRAIN_OVER, DRAIN_FAILS, DRAIN_MISSED };
-static enum drain drain(struct conn *c, struct write_request *o) {
+static enum bulk drain(struct conn *c, struct write_request *o) {
     const struct call call = call_of(c);
     const int fd = o->fd;
     int error = 0;
@@ -206,9 +212,9 @@ static enum drain drain(struct conn *c, struct write_request *o) {
         if (locked)
             conn_unlock(c);
         shim_fail(error, o->flags);
-        return DRAIN_FAILS;
+        return BULK_FAILS;
     }
-    return locked ? DRAIN_OVER : DRAIN_MISSED;
+    return locked ? BULK_GOES : BULK_ASIDE;
 }
 
 /* Sends what is left of a write whose first `sent` bytes have left.  The kernel tells the error that ends a
@@ -227,20 +233,13 @@ static ssize_t send_rest(struct call call, const struct write_request *o, const 
 /* `aside`: nothing of it is sent, the lock is released, and a thread that has stopped is in front of it. */
 static ssize_t send_behind(struct conn *c, struct write_request *o, const struct parts *p,
                            bool *aside) {
-    if (UNLIKELY(c->shut_when_sent)) {
-        conn_unlock(c);
-        return shim_fail(EPIPE, o->flags);
-    }
+    if (UNLIKELY(c->shut_when_sent))
+        return fail(c, EPIPE, o->flags);
     if (UNLIKELY(c->draining) && shim_non_blocking(o)) {
-        enum drained drained = drained_by_other(c, o->fd);
-        *aside = drained == DRAIN_STOPPED;
-        if (*aside)
+        enum bulk other = drained_by_other(c, o);
+        *aside = other == BULK_ASIDE;
+        if (other != BULK_GOES)
             return -1;
-        if (drained == DRAIN_FULL) {
-            policy_no_room(&c->policy);
-            conn_unlock(c);
-            return shim_fail(EAGAIN, o->flags);
-        }
     }
     /* a write with the application's own MSG_MORE must not hold back the buffered bytes before it */
     bool alone = !p->valid || shim_special(o) || (o->flags & MSG_MORE) || c->draining;
@@ -256,8 +255,7 @@ static ssize_t send_behind(struct conn *c, struct write_request *o, const struct
         return shim_tell_error(c, o->flags);
     if (sent < 0 && sent != -EAGAIN) {
         policy_met(&c->policy, (int)-sent);
-        conn_unlock(c);
-        return shim_fail((int)-sent, o->flags);
+        return fail(c, (int)-sent, o->flags);
     }
     if (sent >= 0 && (size_t)sent == p->bytes) {
         conn_unlock(c);
@@ -271,9 +269,9 @@ static ssize_t send_behind(struct conn *c, struct write_request *o, const struct
         return sent > 0 ? sent : shim_fail(EAGAIN, o->flags);
     }
     if (buffer_length(c)) {
-        enum drain end = drain(c, o);
-        *aside = end == DRAIN_MISSED && sent <= 0;
-        if (end != DRAIN_OVER)
+        enum bulk end = drain(c, o);
+        *aside = end == BULK_ASIDE && sent <= 0;
+        if (end != BULK_GOES)
             return sent > 0 ? sent : -1;
     }
     conn_unlock(c);
@@ -297,24 +295,23 @@ ssize_t coalesce_send_with(struct conn *c, const struct write_request *o, const 
 /* ---- a bulk call behind buffered bytes -------------------------------------- */
 
 enum bulk coalesce_send_header(struct conn *c, const struct write_request *o) {
-    bool no_wait = UNLIKELY(c->draining) && shim_non_blocking(o);
-    enum drained other = no_wait ? drained_by_other(c, o->fd) : c->draining ? DRAIN_FULL : DRAINED;
-    if (other == DRAIN_STOPPED)
-        return BULK_ASIDE;
-    if (other == DRAIN_FULL || !buffer_flush(c, MSG_MORE)) {
+    if (UNLIKELY(c->draining) && shim_non_blocking(o)) {
+        enum bulk other = drained_by_other(c, o);
+        if (other != BULK_GOES)
+            return other;
+    }
+    if (c->draining || !buffer_flush(c, MSG_MORE)) {
         struct write_request now = *o;
-        if (no_wait || shim_non_blocking(o)) {
-            conn_unlock(c);
-            errno = EAGAIN;
+        if (shim_non_blocking(o)) {
+            fail(c, EAGAIN, o->flags);
             return BULK_FAILS;
         }
-        enum drain end = drain(c, &now);
-        if (end != DRAIN_OVER)
-            return end == DRAIN_FAILS ? BULK_FAILS : BULK_ASIDE;
+        enum bulk end = drain(c, &now);
+        if (end != BULK_GOES)
+            return end;
         if (UNLIKELY(now.fd != o->fd)) { /* closed meanwhile: the call would go to another file */
-            conn_unlock(c);
+            fail(c, EBADF, o->flags);
             kernel->close(now.fd);
-            errno = EBADF;
             return BULK_FAILS;
         }
     }
