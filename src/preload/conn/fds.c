@@ -255,11 +255,18 @@ static struct conn *look_up(uint64_t cookie) {
     return NULL;
 }
 
+/* The first ones need no mapping: a process with few such connections makes no call for it. */
+static struct known *place(void) {
+    static struct known first[AT_ONCE];
+    static uint32_t taken;
+    return taken < AT_ONCE ? &first[taken++] : pool_pop(&known, sizeof(*first), AT_ONCE);
+}
+
 void cookies_note(struct conn *c, uint64_t cookie) {
     STORE(&c->cookie, cookie);
     if (!cookie || !spin_lock(&known.lock))
         return; /* without the lock as without memory */
-    struct known *k = look_up(cookie) == c ? NULL : pool_pop(&known, sizeof(*k), AT_ONCE);
+    struct known *k = look_up(cookie) == c ? NULL : place();
     if (k) {
         *k = (struct known){*bucket_of(cookie), c, cookie};
         *bucket_of(cookie) = k;
