@@ -360,6 +360,9 @@ def test_a_connection_made_unseen_costs_three_queries(mode):
     asked = [call for call in trace.between(BEGIN, END) if call.name == "getsockopt" and
              not call.has("TCP_INFO")]
     assert len(asked) <= 3, [str(call) for call in asked]
+    mapped = [call for call in trace.between(BEGIN, END) if call.name == "mmap"]
+    # the connections, and in observe their evidence; but no list of their cookies
+    assert len(mapped) <= 1 + (mode == "observe"), [str(call) for call in mapped]
 
 
 @pytest.mark.parametrize("mode", MODES)
