@@ -14,12 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The text after `name` if a line begins with it, or NULL. */
-static inline const char *column_behind(const char *line, const char *name) {
-    size_t length = strlen(name);
-    return strncmp(line, name, length) == 0 ? line + length : NULL;
-}
-
 /* Skips so many columns; false if there are fewer. */
 static inline bool columns_skip(const char **at, unsigned count) {
     for (; count > 0; count--) {

@@ -56,14 +56,7 @@ static bool find_mount(char mount[ATTACH_CGROUP]) {
 /* The cgroup of a process in version 2, "/" for the root.  A path without room is none: its beginning is
  * another cgroup. */
 static bool cgroup_of(pid_t pid, char path[ATTACH_CGROUP]) {
-    char line[TEXT];
-    bool found = false;
-    FILE *f = process_open(pid, "cgroup");
-    while (f && !found && fgets(line, sizeof(line), f))
-        found = sscanf(line, "0::" ROOM "[^\n]", path) == 1 && strlen(path) < ATTACH_CGROUP - 1;
-    if (f)
-        fclose(f);
-    return found;
+    return process_entry(pid, "cgroup", '\n', "0::", path, ATTACH_CGROUP) && strlen(path) < ATTACH_CGROUP - 1;
 }
 
 bool attach_has_cgroup(const char *folder, uint64_t cgroup) {

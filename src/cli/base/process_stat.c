@@ -25,6 +25,24 @@ size_t process_text(pid_t pid, const char *which, char *text, size_t size) {
     return n;
 }
 
+bool process_entry(pid_t pid, const char *which, char end, const char *begin, char *text, size_t size) {
+    FILE *f = process_open(pid, which);
+    char *entry = NULL;
+    size_t room = 0, length = strlen(begin);
+    bool found = false;
+    for (ssize_t n; f && !found && (n = getdelim(&entry, &room, end, f)) > 0;) {
+        if (entry[n - 1] == end)
+            entry[n - 1] = '\0';
+        found = strncmp(entry, begin, length) == 0;
+    }
+    if (found)
+        snprintf(text, size, "%s", entry + length);
+    free(entry);
+    if (f)
+        fclose(f);
+    return found;
+}
+
 bool process_has_command(pid_t pid) {
     char some[2];
     return process_text(pid, "cmdline", some, sizeof(some)) > 0;
@@ -48,11 +66,9 @@ uint64_t process_socket(int folder, const char *name) {
 }
 
 pid_t process_of_thread(pid_t thread) {
-    static const char tgid[] = "\nTgid:"; /* proc_pid_status(5) */
-    char text[4096];
-    process_text(thread, "status", text, sizeof(text));
-    const char *line = strstr(text, tgid);
-    return line ? (pid_t)strtol(line + sizeof(tgid) - 1, NULL, 10) : 0;
+    char text[32]; /* proc_pid_status(5) */
+    bool known = process_entry(thread, "status", '\n', "Tgid:", text, sizeof(text));
+    return known ? (pid_t)strtol(text, NULL, 10) : 0;
 }
 
 /* The name may have any character; the last ')' ends it. */

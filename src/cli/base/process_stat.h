@@ -25,6 +25,10 @@ bool process_stat(pid_t pid, struct process_stat *s);
 FILE *process_open(pid_t pid, const char *which);
 size_t process_text(pid_t pid, const char *which, char *text, size_t size);
 
+/* The text behind `begin` in the first entry of a file that begins with it.  Entries end in `end`: '\n' in
+ * status and cgroup, '\0' in environ.  False: there is none. */
+bool process_entry(pid_t pid, const char *which, char end, const char *begin, char *text, size_t size);
+
 /* The path of the program that it runs; "": it may not be known.  Writes into `path` and returns it. */
 const char *process_program(pid_t pid, char *path, size_t size);
 

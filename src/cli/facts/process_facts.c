@@ -54,18 +54,10 @@ static int read_maps(struct process_facts *f) {
 /* ---- how it was started ---------------------------------------------- */
 
 static void read_environment(struct process_facts *f) {
-    FILE *file = process_open(f->pid, "environ");
-    char *entry = NULL;
-    size_t size = 0;
-    while (file && getdelim(&entry, &size, '\0', file) > 0) {
-        if (strncmp(entry, "LD_PRELOAD=", 11) == 0)
-            f->preload_asked = strstr(entry, "libunstall") != NULL;
-        else if (strncmp(entry, "UNSTALL_MODE=", 13) == 0)
-            snprintf(f->mode, sizeof(f->mode), "%.31s", entry + 13);
-    }
-    free(entry);
-    if (file)
-        fclose(file);
+    char list[4 * PATH_MAX];
+    f->preload_asked = process_entry(f->pid, "environ", '\0', "LD_PRELOAD=", list, sizeof(list)) &&
+                       strstr(list, "libunstall") != NULL;
+    process_entry(f->pid, "environ", '\0', "UNSTALL_MODE=", f->mode, sizeof(f->mode));
 }
 
 static void read_auxiliary(struct process_facts *f) {
@@ -79,22 +71,17 @@ static void read_auxiliary(struct process_facts *f) {
 }
 
 static void read_status(struct process_facts *f) {
-    FILE *file = process_open(f->pid, "status");
-    char line[256];
+    char text[64];
+    const char *at = text;
     uint64_t value;
-    while (file && fgets(line, sizeof(line), file)) {
-        const char *at;
-        if ((at = column_behind(line, "NoNewPrivs:")) && column_number(&at, 10, 1, &value))
-            f->no_new_privs = value != 0;
-        else if ((at = column_behind(line, "Seccomp:")) && column_number(&at, 10, INT_MAX, &value))
-            f->seccomp = (int)value;
-        else if ((at = column_behind(line, "Uid:")) &&
-                 columns_skip(&at, 1) && /* real, effective, … */
-                 column_number(&at, 10, UINT32_MAX, &value))
-            f->user = (uid_t)value;
-    }
-    if (file)
-        fclose(file);
+    if (process_entry(f->pid, "status", '\n', "NoNewPrivs:", text, sizeof(text)))
+        f->no_new_privs = strtol(text, NULL, 10) != 0;
+    if (process_entry(f->pid, "status", '\n', "Seccomp:", text, sizeof(text)))
+        f->seccomp = (int)strtol(text, NULL, 10);
+    if (process_entry(f->pid, "status", '\n', "Uid:", text, sizeof(text)) &&
+        columns_skip(&at, 1) && /* real, effective, … */
+        column_number(&at, 10, UINT32_MAX, &value))
+        f->user = (uid_t)value;
 }
 
 /* "0::/system.slice/nginx.service" */
@@ -149,11 +136,7 @@ static void read_namespaces(struct process_facts *f) {
 
 /* "/usr/bin/man (enforce)": of AppArmor or SELinux. */
 static void read_profile(struct process_facts *f) {
-    FILE *file = process_open(f->pid, "attr/current");
-    if (file && fgets(f->profile, sizeof(f->profile), file))
-        f->profile[strcspn(f->profile, "\n")] = '\0';
-    if (file)
-        fclose(file);
+    process_entry(f->pid, "attr/current", '\n', "", f->profile, sizeof(f->profile));
     if (strncmp(f->profile, "unconfined", 10) == 0 || strstr(f->profile, "(complain)"))
         f->profile[0] = '\0';
 }

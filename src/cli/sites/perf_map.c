@@ -31,20 +31,11 @@ struct perf_map {
 
 /* The process's id in its own namespace (the last number of NSpid), which is in the name of its file. */
 static unsigned own_number(unsigned pid) {
-    char line[256];
-    unsigned number = pid;
-    FILE *status = process_open((pid_t)pid, "status");
-    while (status && fgets(line, sizeof(line), status))
-        if (strncmp(line, "NSpid:", 6) == 0)
-            for (char *at = line + 6, *end; *at; at = end) {
-                unsigned long n = strtoul(at, &end, 10);
-                if (end == at)
-                    break;
-                number = (unsigned)n;
-            }
-    if (status)
-        fclose(status);
-    return number;
+    char text[256];
+    if (!process_entry((pid_t)pid, "status", '\n', "NSpid:", text, sizeof(text)))
+        return pid;
+    const char *last = strrchr(text, '\t');
+    return last ? (unsigned)strtoul(last, NULL, 10) : pid;
 }
 
 /* The user of the process; of an ended one, the owner of its statistics file. */

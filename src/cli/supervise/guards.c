@@ -9,12 +9,12 @@
 #include "process_stat.h"
 
 /* Not UNSTALL_...: of these the library takes each for a setting. */
-static const char variable[] = "_UNSTALL_SUPERVISOR";
+#define VARIABLE "_UNSTALL_SUPERVISOR"
 
 void guards_tell(pid_t session) {
     char value[16];
     snprintf(value, sizeof(value), "%d", (int)session);
-    setenv(variable, value, 1);
+    setenv(VARIABLE, value, 1);
 }
 
 bool guard_is_called(const char *name) {
@@ -51,29 +51,16 @@ size_t guards_find(struct guard **list) {
 
 /* The value of the variable in the environment that the process was started with; 0: it has none. */
 static pid_t told(pid_t pid) {
-    char *entry = NULL;
-    size_t size = 0, length = sizeof(variable) - 1;
-    pid_t session = 0;
-    FILE *f = process_open(pid, "environ");
-    while (f && !session && getdelim(&entry, &size, '\0', f) > 0)
-        if (strncmp(entry, variable, length) == 0 && entry[length] == '=')
-            session = (pid_t)strtol(entry + length + 1, NULL, 10);
-    free(entry);
-    if (f)
-        fclose(f);
-    return session;
+    char value[16];
+    return process_entry(pid, "environ", '\0', VARIABLE "=", value, sizeof(value))
+               ? (pid_t)strtol(value, NULL, 10)
+               : 0;
 }
 
 /* True if it has a filter: else it has the variable from elsewhere. */
 static bool is_filtered(pid_t pid) {
-    char line[256];
-    bool filtered = false;
-    FILE *f = process_open(pid, "status");
-    while (f && !filtered && fgets(line, sizeof(line), f))
-        filtered = strcmp(line, "Seccomp:\t2\n") == 0;
-    if (f)
-        fclose(f);
-    return filtered;
+    char mode[8];
+    return process_entry(pid, "status", '\n', "Seccomp:\t", mode, sizeof(mode)) && strcmp(mode, "2") == 0;
 }
 
 /* A program may start others without its environment, as su(1) does. */
