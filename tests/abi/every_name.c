@@ -31,12 +31,9 @@
 #include <linux/capability.h>
 #include <linux/futex.h>
 #include <mqueue.h>
-#include <poll.h>
 #include <semaphore.h>
 #include <setjmp.h>
-#include <sched.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/time.h>
 #include <threads.h>
 #include <ucontext.h>

@@ -26,12 +26,9 @@
 #include <mqueue.h>
 #include <semaphore.h>
 #include <stddef.h>
-#include <sched.h>
 #include <setjmp.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/personality.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/time.h>
 #include <sys/user.h>

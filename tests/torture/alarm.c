@@ -2,12 +2,7 @@
  *
  * A handler of SIGALRM that writes to a link of its own, with any code interrupted beneath it.
  */
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include "torture.h"
 

@@ -2,14 +2,8 @@
  *
  * The ways to write a piece: each makes one call (splice: two).
  */
-#include <errno.h>
-#include <string.h>
 #include <sys/sendfile.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include "torture.h"
 

@@ -3,17 +3,8 @@
  * Copies of descriptors, and numbers that are reused as something else:
  * bytes held for the old owner must not reach the new one.
  */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/close_range.h>
-#include <netinet/in.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "torture.h"
 

@@ -2,17 +2,9 @@
  *
  * A link: opening, accounting, ending.
  */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/sockios.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "torture.h"
 

@@ -5,16 +5,9 @@
  * Runs about OPERATIONS random operations, in one to four threads over a few
  * links, as the seed says.  Exit code 0: no call returned a wrong result.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "torture.h"
 

@@ -11,21 +11,10 @@
  * after its write returned, and than the machine itself is late, is a failure.
  * Then prints one JSON object and exits: 0 when all was well, 1 when not.
  */
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "both_ends.h"
 #include "shared.h"

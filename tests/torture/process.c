@@ -3,16 +3,8 @@
  * Children: forked ones that go on with a link which the parent leaves, and
  * programs that are run.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "torture.h"
 

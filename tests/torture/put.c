@@ -2,15 +2,8 @@
  *
  * Writes, and the results that they may return.
  */
-#include <errno.h>
-#include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "torture.h"
 

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "shared.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <time.h>
-#include <unistd.h>
 
 static char table[PERIOD + LARGEST];
 static uint64_t the_seed;

@@ -2,13 +2,7 @@
  *
  * Reads and exchanges.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "torture.h"
 

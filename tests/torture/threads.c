@@ -4,17 +4,10 @@
  * then waits unseen while the actor goes on with the link, one that is
  * cancelled while it waits, or writes.
  */
-#include <errno.h>
 #include <linux/futex.h>
-#include <poll.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "torture.h"
 

@@ -2,21 +2,12 @@
  *
  * Waits, seen and unseen, and the program's own options.
  */
-#include <errno.h>
 #include <linux/futex.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <signal.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "torture.h"
 

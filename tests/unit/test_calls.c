@@ -5,8 +5,6 @@
  * that the bytes stay whole; scripts/fuzz shows the same for longer.
  */
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "chance.h"
 #include "unit.h"

@@ -3,9 +3,7 @@
  * The buffer of coalesce, against a kernel that takes all, some or nothing, and against handlers that leave
  * in the middle of a send.
  */
-#include <errno.h>
 #include <setjmp.h>
-#include <string.h>
 #include <sys/uio.h>
 
 #include "buffered.h"

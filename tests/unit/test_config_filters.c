@@ -3,7 +3,6 @@
  * Filters: which connections and programs are included.
  */
 #include <arpa/inet.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include "config.h"

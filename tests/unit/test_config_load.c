@@ -2,9 +2,6 @@
  *
  * From the environment to a published snapshot; warnings; switches while the program runs.
  */
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "config.h"
 #include "unit.h"

@@ -2,7 +2,6 @@
  *
  * Every variable: good values, bad ones, edges.
  */
-#include <string.h>
 
 #include "config.h"
 #include "unit.h"

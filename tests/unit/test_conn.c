@@ -4,10 +4,7 @@
  * connections, against a model.
  */
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "buffered.h"
 #include "chance.h"

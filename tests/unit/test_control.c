@@ -2,9 +2,7 @@
  *
  * The control block: a tool's values are read back, and other bytes are refused.
  */
-#include <errno.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "control.h"
 #include "unit.h"

@@ -2,7 +2,6 @@
  *
  * explain's tables of fixed size, and its histogram of waits.
  */
-#include <stdlib.h>
 
 #include "flow.h"
 #include "order.h"

@@ -4,7 +4,6 @@
  * that another thread has, the times of a hold without a window.  Then the cache of endpoints, which is pure.
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
 

@@ -3,14 +3,12 @@
  * The clock's source, and the flags and the room of sends of our own, on real sockets.
  */
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/uio.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "kernel.h"

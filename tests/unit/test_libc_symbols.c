@@ -3,7 +3,6 @@
  * Names of libc by its own symbol table: the same answers as dlsym(RTLD_NEXT) and dlvsym(RTLD_NEXT), or none.
  */
 #include <dlfcn.h>
-#include <stdlib.h>
 
 #include "real.h"
 #include "unit.h"

@@ -4,11 +4,8 @@
  * A waiter that only yielded kept the processor from a holder of lower priority until the kernel's throttling
  * took it away: 1000 ms (sched(7), sched_rt_runtime_us).
  */
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "conn.h"

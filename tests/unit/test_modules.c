@@ -3,10 +3,8 @@
  * Lines of /proc/PID/maps.
  */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "evidence.h"
 #include "unit.h"

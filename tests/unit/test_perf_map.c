@@ -2,8 +2,6 @@
  *
  * The names in the perf maps of Node, the JVM and CPython.
  */
-#include <stdio.h>
-#include <string.h>
 
 #include "perf_map.h"
 #include "unit.h"

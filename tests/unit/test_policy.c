@@ -23,8 +23,6 @@
  *                         send or push+send (buffered bytes let go)
  *   yes, no               to ?
  */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "chance.h"
 #include "log.h"

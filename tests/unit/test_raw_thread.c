@@ -3,13 +3,10 @@
  * The window's thread as clone(2) makes it, and, built a second time with BY_LIBC, as libc does where a
  * sanitizer must know it: that program passes for one of a sanitizer that this processor does not have.
  */
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "filter.h"

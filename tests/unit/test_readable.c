@@ -3,9 +3,7 @@
  * Which memory may be read, by its address and by an answer of the kernel.
  */
 #include <pthread.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "readable.h"
 #include "unit.h"

@@ -3,7 +3,6 @@
  * Text in a fixed buffer.
  */
 #include <limits.h>
-#include <string.h>
 
 #include "log.h"
 #include "unit.h"

@@ -2,8 +2,6 @@
  *
  * The answers of py-spy, jcmd and rbspy.
  */
-#include <stdio.h>
-#include <string.h>
 
 #include "unit.h"
 #include "who_tool.h"

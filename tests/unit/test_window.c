@@ -6,11 +6,9 @@
  */
 #include "window.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "buffered.h"
 #include "clock.h"

@@ -7,9 +7,12 @@
 #define UNSTALL_UNIT_H
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base.h"
 

@@ -5,7 +5,6 @@
  * then may the peer read, or the socket would never be full.
  */
 #include "client.h"
-#include <sys/resource.h>
 
 static size_t accepted;
 

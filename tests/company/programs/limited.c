@@ -5,8 +5,6 @@
  */
 #include "confined.h"
 #include <grp.h>
-#include <sched.h>
-#include <sys/resource.h>
 
 static void limit(int what, rlim_t value)
 {

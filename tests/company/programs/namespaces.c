@@ -3,7 +3,6 @@
  * Enters a namespace, which the kernel allows to a process with one thread, in the middle of a message.
  */
 #include "confined.h"
-#include <sched.h>
 
 static void note(int result)
 {

@@ -4,8 +4,6 @@
  * Header and body go through the one number and the other in turn; their order is the application's.
  */
 #include "client.h"
-#include <sys/mman.h>
-#include <sys/resource.h>
 
 enum { HIGH = 3000 };
 

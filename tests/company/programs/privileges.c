@@ -11,11 +11,9 @@
 #include <dirent.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <sys/fsuid.h>
 #include <sys/personality.h>
-#include <sys/prctl.h>
 
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444

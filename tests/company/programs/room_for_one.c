@@ -7,9 +7,7 @@
  */
 #include "confined.h"
 #include <grp.h>
-#include <sched.h>
 #include <spawn.h>
-#include <sys/resource.h>
 
 enum { FIRST_USER = 200000, STACK = 65536 };
 

@@ -5,7 +5,6 @@
  */
 #include "confined.h"
 #include <linux/seccomp.h>
-#include <sys/prctl.h>
 
 int main(int argc, char **argv)
 {

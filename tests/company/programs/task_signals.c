@@ -10,7 +10,6 @@
  */
 #include "client.h"
 #include <dirent.h>
-#include <sys/prctl.h>
 
 enum { CHANGES = 3, LIMIT_US = 5000000, BEFORE = 20, TASKS = 16 };
 

@@ -4,11 +4,7 @@
  */
 #include "same.h"
 
-#include <signal.h>
 #include <spawn.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 
 #define NOWHERE ((void *)nowhere)
 

@@ -6,14 +6,12 @@
 
 #include <mqueue.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/select.h>
 #include <sys/sem.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #define NOWHERE ((void *)nowhere)

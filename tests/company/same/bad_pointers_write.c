@@ -6,8 +6,6 @@
 #include "same.h"
 
 #include <sys/sendfile.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/un.h>
 
 #define NOWHERE ((void *)nowhere)

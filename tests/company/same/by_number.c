@@ -5,16 +5,9 @@
  */
 #include <linux/aio_abi.h>
 #include <linux/fs.h>
-#include <poll.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
 #include <time.h>
 
 #include "same.h"

@@ -5,11 +5,7 @@
  */
 #include "same.h"
 
-#include <pthread.h>
-#include <sched.h>
 #include <sys/sendfile.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 
 struct told {
     const char *name;

@@ -5,8 +5,6 @@
  */
 #include "same.h"
 
-#include <signal.h>
-
 static const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
 
 CASE(written_to) {

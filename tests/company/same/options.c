@@ -4,8 +4,6 @@
  */
 #include "same.h"
 
-#include <sys/syscall.h>
-
 static void set(int fd, int on, int by) {
     long result = by == 0   ? setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on))
                   : by == 1 ? syscall(SYS_setsockopt, fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on))

@@ -4,8 +4,6 @@
  */
 #include "same.h"
 
-#include <signal.h>
-
 CASE(nothing_at_all) {
 }
 

@@ -4,7 +4,6 @@
  * -DPROGRAM names.
  */
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
 

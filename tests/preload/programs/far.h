@@ -6,7 +6,6 @@
 #define UNSTALL_TEST_FAR_H
 
 #include <aio.h>
-#include <sys/mman.h>
 
 #include "client.h"
 

@@ -7,7 +7,6 @@
 #ifdef __i386__
 #include <asm/ldt.h>
 #endif
-#include <sched.h>
 #include <sys/stat.h>
 
 #include "client.h"

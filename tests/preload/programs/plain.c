@@ -2,7 +2,6 @@
  *
  * Programs without the pattern, a function each.  harness.program() compiles the one that -DPROGRAM names.
  */
-#include <sys/mman.h>
 
 #include "client.h"
 

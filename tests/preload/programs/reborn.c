@@ -7,7 +7,6 @@
  * With HOW=raw no library sees the end or the creation.
  */
 #include "client.h"
-#include <sys/mman.h>
 
 extern int __close(int fd);
 extern int __dup2(int from, int to);

@@ -12,7 +12,6 @@
 #include "../../../src/stats_file/control_write.c"
 
 #include <dirent.h>
-#include <sys/mman.h>
 
 static void set_mode(const char *directory, uint32_t mode, bool killed)
 {

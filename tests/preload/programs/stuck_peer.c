@@ -20,8 +20,6 @@
 #include <dirent.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 
 enum { STUCK = 8, ROUNDS = 200, CHANGES = 20, FOLDERS = 8, SMALL_BUFFER = 4608, MOMENT_MS = 300 };
 

@@ -3,7 +3,6 @@
  * POSIX AIO on the connection that holds, and the wait for a request elsewhere.
  */
 #include <aio.h>
-#include <unistd.h>
 
 #include "acts.h"
 

@@ -4,10 +4,8 @@
  */
 #include "acts.h"
 
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 extern pid_t other_wait(int *) SYMBOL("__wait");
 extern pid_t other_waitpid(pid_t, int *, int) SYMBOL("__waitpid");

@@ -5,11 +5,6 @@
  */
 #include "acts.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 extern int other_close(int) SYMBOL("__close");
 extern int other_dup2(int, int) SYMBOL("__dup2");
 extern int plain_fcntl(int, int, ...) SYMBOL("fcntl");

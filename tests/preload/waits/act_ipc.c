@@ -4,16 +4,12 @@
  */
 #include "acts.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <mqueue.h>
-#include <stdio.h>
 #include <sys/file.h>
 #include <sys/ipc.h>
 #include <sys/msg.h>
 #include <sys/sem.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 /* <fcntl.h> may turn one of these names into another */
 extern int plain_fcntl(int, int, ...) SYMBOL("fcntl");

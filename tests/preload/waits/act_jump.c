@@ -6,11 +6,8 @@
  */
 #include "acts.h"
 
-#include <poll.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 
 extern _Noreturn void plain_jump(struct __jmp_buf_tag *, int) SYMBOL("longjmp");
 extern _Noreturn void other_jump(struct __jmp_buf_tag *, int) SYMBOL("_longjmp");

@@ -4,7 +4,6 @@
  */
 #include "acts.h"
 
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 

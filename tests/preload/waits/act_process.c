@@ -4,25 +4,17 @@
  */
 #include "acts.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <pthread.h>
 #include <pty.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/fsuid.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <threads.h>
-#include <unistd.h>
 
 extern pid_t other_fork(void) SYMBOL("__fork");
 extern pid_t libc_fork(void) SYMBOL("__libc_fork");

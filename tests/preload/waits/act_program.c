@@ -5,11 +5,7 @@
  */
 #include "acts.h"
 
-#include <fcntl.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 #include <wordexp.h>
 
 extern FILE *other_popen(const char *, const char *) SYMBOL("_IO_popen");

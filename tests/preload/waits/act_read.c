@@ -5,13 +5,9 @@
  */
 #include "acts.h"
 
-#include <stdlib.h>
-#include <fcntl.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 extern ssize_t other_read(int, void *, size_t) SYMBOL("__read");
 extern ssize_t read_chk(int, void *, size_t, size_t) SYMBOL("__read_chk");

@@ -5,10 +5,7 @@
  */
 #include "acts.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 static void group_of_our_own(void) {
     if (setpgid(0, 0) < 0)

@@ -6,10 +6,8 @@
 
 #include <linux/aio_abi.h>
 #include <linux/futex.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <threads.h>
-#include <unistd.h>
 
 extern int other_nanosleep(const struct timespec *, struct timespec *) SYMBOL("__nanosleep");
 

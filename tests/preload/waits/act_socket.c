@@ -5,13 +5,7 @@
  */
 #include "acts.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
-#include <stdio.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 extern int other_connect(int, const struct sockaddr *, socklen_t) SYMBOL("__connect");
 

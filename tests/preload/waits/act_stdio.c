@@ -6,7 +6,6 @@
 #include "acts.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 
 extern FILE *other_fdopen(int, const char *) SYMBOL("_IO_fdopen");
 extern int other_fclose(FILE *) SYMBOL("_IO_fclose");

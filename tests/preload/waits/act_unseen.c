@@ -5,12 +5,8 @@
  */
 #include "acts.h"
 
-#include <fcntl.h>
 #include <linux/aio_abi.h>
 #include <linux/futex.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/ipc.h>
@@ -18,10 +14,8 @@
 #include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/sem.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static FILE *silent;
 static char line[64];

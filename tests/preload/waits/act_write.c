@@ -5,15 +5,9 @@
  */
 #include "acts.h"
 
-#include <arpa/inet.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/sendfile.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 extern ssize_t other_write(int, const void *, size_t) SYMBOL("__write");
 extern ssize_t other_send(int, const void *, size_t, int) SYMBOL("__send");

@@ -4,16 +4,8 @@
  */
 #include "acts.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 _Noreturn void fail(const char *what) {
     fprintf(stderr, "%s: %s\n", what, strerror(errno));

@@ -16,19 +16,9 @@
  */
 #include "acts.h"
 
-#include <arpa/inet.h>
 #include <dlfcn.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 extern const struct act *const __start_acts[];
 extern const struct act *const __stop_acts[];

@@ -8,7 +8,6 @@
  * It prints how many of the connections had TCP_NODELAY at both ends.
  */
 #include "../../preload/programs/client.h"
-#include <sys/resource.h>
 #include <sys/time.h>
 
 static int listener;

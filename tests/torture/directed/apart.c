@@ -5,18 +5,10 @@
  */
 #include "directed.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
-#include <netinet/in.h>
 #include <netinet/ip.h>
 #include <linux/tcp.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
 
 enum { MESSAGES = 5, WRITES = 2 * MESSAGES, TIMES = 200 };
 

@@ -6,18 +6,9 @@
  */
 #include "directed.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
-#include <poll.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 enum { MANY = IOV_MAX + 1 };
 

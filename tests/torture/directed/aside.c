@@ -4,13 +4,6 @@
  */
 #include "directed.h"
 
-#include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 enum { HANDLERS_TURN, THREADS_TURN, OVER, LONGEST_MS = 1500, ENOUGH = 20, ROUNDS = 20000 };
 
 static struct pair shared;

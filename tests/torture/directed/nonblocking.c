@@ -5,18 +5,9 @@
  */
 #include "directed.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
 
 static const size_t sizes[] = {1, 100, 700, 5000};
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };

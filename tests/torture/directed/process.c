@@ -5,19 +5,9 @@
  */
 #include "directed.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 enum { FIRST = 120, SECOND = 90, THIRD = 70 };
 

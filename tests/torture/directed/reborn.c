@@ -4,11 +4,6 @@
  */
 #include "directed.h"
 
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-
 /* Another connection, made by raw calls alone, under the number that is free. */
 static struct pair pair_unseen(int number) {
     struct pair p = pair_make(UNSEEN);

@@ -4,20 +4,9 @@
  */
 #include "directed.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/sockios.h>
-#include <poll.h>
-#include <pthread.h>
 #include <setjmp.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
-#include <time.h>
-#include <unistd.h>
 
 static struct pair shared;
 static volatile sig_atomic_t alarms;

@@ -5,17 +5,9 @@
  */
 #include "directed.h"
 
-#include <errno.h>
 #include <linux/close_range.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 enum { FIRST = 120, SECOND = 90, STACK = 256 * 1024, BEYOND = 900000 };
 
