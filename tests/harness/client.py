@@ -2,6 +2,7 @@
 """Runs a client program of tests/preload/programs and reads the facts it prints at its end."""
 
 import json
+import re
 import statistics
 from dataclasses import dataclass
 
@@ -13,7 +14,9 @@ from .process import run
 
 PROGRAMS = SOURCE_ROOT / "tests/preload/programs"
 
-_OF_MANY = {"server": "servers", "plain": "plain"}
+# Files of many programs.
+_OF_MANY = ("exchanges", "servers", "plain", "stdio", "habits", "tasks", "connections", "defects",
+            "defects_tasks")
 
 # The first exchanges of a connection never stall: the receiver acknowledges at once.
 WARM = 3
@@ -46,11 +49,16 @@ class ClientRun:
         return (self.facts["segments"] - self.facts["sent_again"]) / (len(self.facts["us"]) - WARM)
 
 
+def _defines(source, name):
+    return re.search(rf"^(static void |[A-Z_]+\(){name}\b", source.read_text("utf-8"), re.MULTILINE)
+
+
 def program(name, *flags, **options):
     """The compiled binary of programs/<name>.c, or that of the function <name> in a file of many."""
     source = PROGRAMS / f"{name}.c"
     if not source.exists():
-        source = PROGRAMS / f"{_OF_MANY.get(name.split('_')[0], 'exchanges')}.c"
+        many = [PROGRAMS / f"{each}.c" for each in _OF_MANY]
+        source = next((each for each in many if _defines(each, name)), many[0])
         flags = (f"-DPROGRAM={name}", *flags)
     return compile_c(source, *flags, name=name, **options)
 
