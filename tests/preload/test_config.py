@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -467,6 +468,40 @@ def test_log_takes_the_warnings(tmp_path):
     assert log.stat().st_mode & 0o777 == 0o600
 
 
-def test_log_that_cannot_be_opened_is_no_trouble():
-    done = run(["/bin/echo", "out"], preload_env(UNSTALL_LOG="/does/not/exist/log"))
-    assert done.stdout == "out\n" and len(done.stderr.splitlines()) <= 1
+@pytest.mark.parametrize("where", ["/does/not/exist/log", "/tmp"])
+def test_a_log_that_cannot_be_is_stderr(where):
+    done = run(["/bin/echo", "out"], preload_env(UNSTALL_LOG=where, UNSTALL_MODE="fast"))
+    assert done.stdout == "out\n" and "UNSTALL_MODE=fast" in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name, made", [("%p", "{0}"), ("%p-%p", "{0}-{0}"), ("%d%", "%d%"), ("%%p", "%{0}")])
+def test_a_log_is_named_by_the_process(name, made, tmp_path):
+    with subprocess.Popen(["/bin/true"], env=preload_env(UNSTALL_LOG=f"{tmp_path}/{name}",
+                                                         UNSTALL_MODE="fast")) as program:
+        assert program.wait(20) == 0
+    assert [file.name for file in tmp_path.iterdir()] == [made.format(program.pid)]
+
+
+def test_a_value_adds_no_line():
+    done = run(["/bin/true"], preload_env(UNSTALL_MODE="a\nb\tc naïve ~"))
+    assert done.stderr.startswith("unstall: UNSTALL_MODE=a?b?c naïve ~: ") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_of_our_sigpipe_nothing_is_left_and_of_the_programs_all(waits):
+    """One that it has blocked and that was sent to it before is the program's."""
+    def before():
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGPIPE])
+        signal.raise_signal(signal.SIGPIPE)
+
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(["cat", "/proc/self/status"], env=preload_env(UNSTALL_MODE="fast"), check=True,
+                              stdout=subprocess.PIPE, stderr=writer, preexec_fn=before if waits else None,
+                              timeout=20, text=True)
+    finally:
+        os.close(writer)
+    for name in ("SigPnd", "SigBlk"):
+        (mask,) = re.findall(rf"^{name}:\s*(\w+)$", done.stdout, re.MULTILINE)
+        assert bool(int(mask, 16) & 1 << (signal.SIGPIPE - 1)) is waits, name
