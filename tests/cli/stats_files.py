@@ -18,12 +18,7 @@ STALLING = """
 row 1 2 255 1 4 127.0.0.1 8080
 exchange 1 44000000 96
 exchange 1 60000 4
-count 1 connections 1
-count 1 messages 100
-count 1 bursts 100
-count 1 bursts_of_2 100
-count 1 suspects 96
-count 1 stalls_proved 96
+count 1 connections 1 messages 100 bursts 100 bursts_of_2 100 suspects 96 stalls_proved 96
 count 1 stall_ns 4200000000
 connection 1 1 255 1 2000000000 0 127.0.0.1 8080 127.0.0.1 40000 100 44000000
 """

@@ -85,12 +85,7 @@ static bool row(struct stats_file *s, const char *line) {
     return true;
 }
 
-static bool count(struct stats_file *s, const char *line) {
-    unsigned n;
-    char name[64];
-    uint64_t value;
-    if (sscanf(line, "count %u %63s %" SCNu64, &n, name, &value) != 3 || n >= STATS_ROWS)
-        return false;
+static bool add(struct stats_file *s, unsigned n, const char *name, uint64_t value) {
     for (unsigned i = 0; i < STATS_COUNTERS; i++)
         if (strcmp(names[i], name) == 0) {
             for (unsigned k = 1; k < STATS_SHARDS; k++)
@@ -99,6 +94,21 @@ static bool count(struct stats_file *s, const char *line) {
             return true;
         }
     return false;
+}
+
+static bool count(struct stats_file *s, const char *line) {
+    unsigned n;
+    char name[64];
+    uint64_t value;
+    int length;
+    if (sscanf(line, "count %u%n", &n, &length) != 1 || n >= STATS_ROWS)
+        return false;
+    do {
+        line += length;
+        if (sscanf(line, "%63s %" SCNu64 " %n", name, &value, &length) != 2 || !add(s, n, name, value))
+            return false;
+    } while (line[length]);
+    return true;
 }
 
 static bool times(struct stats_file *s, const char *line, bool exchange) {

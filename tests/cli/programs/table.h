@@ -5,7 +5,7 @@
  *     header KEY NUMBER          version, pid, mode, started_ns, ...
  *     program PATH | library VERSION
  *     row N ROLE ARM MODE FAMILY ADDRESS PORT
- *     count ROW NAME NUMBER      by the name in JSON, spread over the shards
+ *     count ROW NAME NUMBER ...  by the name in JSON, spread over the shards
  *     exchange ROW NS COUNT | answer ROW NS COUNT
  *     connection SERIAL ROW ARM MODE BORN ENDED PEER PORT LOCAL PORT EXCHANGES NS
  *     module START END OFFSET HEAD PATH
