@@ -109,7 +109,7 @@ def test_an_atomic_fragment_is_a_whole_packet(tmp_path):
 ], ids=["at random", "two interfaces, one after the other", "two files in the wrong order"])
 def test_packets_are_sorted_by_time(tmp_path, mix):
     """They were judged as they lay in the file: no stall.  Packets keep their numbers."""
-    capture = exchanges(lambda dialog, time, _: dialog.stall(time))
+    capture = stalls()
     packets = mix(capture.ordered())
     found = judged(tmp_path, capture, packets=packets)
     assert found["stalls"] == 20
@@ -156,9 +156,9 @@ def test_packets_seen_more_than_once_count_once(tmp_path):
     assert (found["stalls"], found["connections"]) == (20, 1)
 
 
-def exchanges(build, count=20, **more):
+def exchanges(build, count=20, through=lambda packet: packet, **more):
     """A capture of so many exchanges, made by build(dialog, time, i), a second apart."""
-    capture = Capture()
+    capture = Capture(through=through)
     dialog = Dialog(capture, **more)
     dialog.handshake(0)
     for i in range(count):
@@ -166,37 +166,40 @@ def exchanges(build, count=20, **more):
     return capture
 
 
-def written_under_nodelay(dialog, time, _):
-    """Small data on small data."""
-    dialog.data(time, "c", 200)
-    dialog.data(time + 20e-6, "c", 100)
-    dialog.ack(time + 42 * MS, "s")
-    dialog.data(time + 60 * MS, "s", 100)
+def stalls(count=20, **more):
+    return exchanges(lambda dialog, time, _: dialog.stall(time), count, **more)
 
 
-def slow_server(dialog, time, _):
-    """Thinks for 45 ms; its kernel acknowledges on its own before."""
-    dialog.data(time, "c", 300)
-    dialog.ack(time + 42 * MS, "s")
-    dialog.data(time + 45 * MS, "s", 250)
-    dialog.data(time + 45.1 * MS, "c", 300)
-    dialog.data(time + 90 * MS, "s", 250)
+# What happens in an exchange, in ms: the bytes of the client or the server, or a bare acknowledgement.
+PLAYED = {
+    # Small data on small data.
+    "written under nodelay": "0 c 200, 0.02 c 100, 42 s ack, 60 s 100",
+    # Thinks for 45 ms; its kernel acknowledges on its own before.
+    "slow server": "0 c 300, 42 s ack, 45 s 250, 45.1 c 300, 90 s 250",
+    # Computes for 48 ms between header and body.
+    "pausing application": "0 c 200, 42 s ack, 48 c 100, 49 s 250",
+    # At once, and the rest comes when it comes.
+    "early acknowledgement": "0 c 200, 0.05 s ack, 43 c 100, 44 s 250",
+    # A sender that waits for acknowledgements with full segments is limited by something else.
+    "full segments": "0 c 1460, 43 s ack, 43.05 c 1460, 44 s 250",
+    # The acknowledgement comes with an answer (100 Continue).
+    "answered by data": "0 c 200, 43 s 25, 43.05 c 100, 44 s 250",
+    # The answer comes right after the bare acknowledgement, and the next request right after that.
+    "slow server just behind its kernel": "0 c 300, 43 s ack, 43.02 s 250, 43.05 c 300, 44 s 250",
+}
 
 
-def pausing_application(dialog, time, _):
-    """Computes for 48 ms between header and body."""
-    dialog.data(time, "c", 200)
-    dialog.ack(time + 42 * MS, "s")
-    dialog.data(time + 48 * MS, "c", 100)
-    dialog.data(time + 49 * MS, "s", 250)
-
-
-def early_acknowledgement(dialog, time, _):
-    """At once, and the rest comes when it comes."""
-    dialog.data(time, "c", 200)
-    dialog.ack(time + 0.05 * MS, "s")
-    dialog.data(time + 43 * MS, "c", 100)
-    dialog.data(time + 44 * MS, "s", 250)
+def played(name):
+    """The build() of a script above."""
+    def build(dialog, time, _):
+        for step in PLAYED[name].split(", "):
+            ms, side, what = step.split()
+            if what == "ack":
+                dialog.ack(time + float(ms) * MS, side)
+            else:
+                dialog.data(time + float(ms) * MS, side, int(what))
+    build.__name__ = name
+    return build
 
 
 def sent_again(dialog, time, _):
@@ -222,14 +225,6 @@ def full_window(dialog, time, _):
     dialog.data(time + 47 * MS, "s", 250)
 
 
-def full_segments(dialog, time, _):
-    """A sender that waits for acknowledgements with full segments is limited by something else."""
-    dialog.data(time, "c", 1460)
-    dialog.ack(time + 43 * MS, "s")
-    dialog.data(time + 43.05 * MS, "c", 1460)
-    dialog.data(time + 44 * MS, "s", 250)
-
-
 def keep_alive(dialog, time, _):
     """A byte before the window's end, answered at once."""
     dialog.data(time, "c", 200)
@@ -247,28 +242,11 @@ def too_late(dialog, time, _):
     dialog.stall(time, late=620 * MS)
 
 
-def answered_by_data(dialog, time, _):
-    """The acknowledgement comes with an answer (100 Continue)."""
-    dialog.data(time, "c", 200)
-    dialog.data(time + 43 * MS, "s", 25)
-    dialog.data(time + 43.05 * MS, "c", 100)
-    dialog.data(time + 44 * MS, "s", 250)
-
-
 def fragments(dialog, time, _):
     """Nothing that can be judged."""
     dialog.data(time, "c", 200, fragment=0x2000)
     dialog.ack(time + 43 * MS, "s")
     dialog.data(time + 43.05 * MS, "c", 100, fragment=0x2000)
-    dialog.data(time + 44 * MS, "s", 250)
-
-
-def slow_server_just_behind_its_kernel(dialog, time, _):
-    """The answer comes right after the bare acknowledgement, and the next request right after that."""
-    dialog.data(time, "c", 300)
-    dialog.ack(time + 43 * MS, "s")
-    dialog.data(time + 43.02 * MS, "s", 250)
-    dialog.data(time + 43.05 * MS, "c", 300)
     dialog.data(time + 44 * MS, "s", 250)
 
 
@@ -290,9 +268,7 @@ def typing(dialog, time, i):
         dialog.data(time + 100 * MS, "s", 50)
 
 
-NO_STALL = [written_under_nodelay, slow_server, pausing_application, early_acknowledgement, sent_again,
-            full_window, full_segments, keep_alive, too_late, answered_by_data, typing,
-            slow_server_just_behind_its_kernel, after_a_loss]
+NO_STALL = [*map(played, PLAYED), sent_again, full_window, keep_alive, too_late, typing, after_a_loss]
 
 
 @pytest.mark.parametrize("build", NO_STALL, ids=lambda build: build.__name__)
@@ -300,15 +276,6 @@ def test_nothing_is_claimed_where_nothing_is(tmp_path, build):
     found = judged(tmp_path, exchanges(build))
     assert (found["stalls"], found["writers"]) == (0, []), found
     assert found["verdict"]["kind"] in ("none", "too-few")
-
-
-def stalls(through=lambda packet: packet):
-    capture = Capture(through=through)
-    dialog = Dialog(capture)
-    dialog.handshake(0)
-    for i in range(20):
-        dialog.stall(1 + i)
-    return capture
 
 
 def set_back(seconds):
@@ -334,12 +301,13 @@ CANNOT_TELL = {
                             "83 packets are cut before the end of the TCP header; record with a larger"),
     "a clock that was set back": (lambda: stalls().pcap(packets=set_back(10.0213)), "time stamps go back"),
     "fragments": (lambda: exchanges(fragments).pcap(), "40 packets are of the fragments that"),
-    "IPsec": (lambda: stalls(lambda packet: ip4("198.51.100.1", "198.51.100.2", packet, protocol=50)).pcap(),
+    "IPsec": (lambda: stalls(through=lambda packet: ip4("198.51.100.1", "198.51.100.2", packet,
+                                                        protocol=50)).pcap(),
               "no TCP in this capture, but 83 packets are of a tunnel that cannot be read (IPsec)"),
-    "IPsec in UDP": (lambda: stalls(in_udp(4500, 4500, b"abcdefgh")).pcap(), "(IPsec)"),
-    "WireGuard": (lambda: stalls(in_udp(51820, 40001, b"\4\0\0\0")).pcap(), "(WireGuard)"),
-    "Geneve": (lambda: stalls(in_udp(40001, 6081, bytes(8))).pcap(), "(Geneve)"),
-    "no TCP": (lambda: stalls(in_udp(51820, 53, b"query")).pcap(), "there is no TCP in this capture"),
+    "IPsec in UDP": (lambda: stalls(through=in_udp(4500, 4500, b"abcdefgh")).pcap(), "(IPsec)"),
+    "WireGuard": (lambda: stalls(through=in_udp(51820, 40001, b"\4\0\0\0")).pcap(), "(WireGuard)"),
+    "Geneve": (lambda: stalls(through=in_udp(40001, 6081, bytes(8))).pcap(), "(Geneve)"),
+    "no TCP": (lambda: stalls(through=in_udp(51820, 53, b"query")).pcap(), "there is no TCP in this capture"),
 }
 
 
@@ -504,7 +472,7 @@ def test_a_far_applications_pauses_are_no_stall(tmp_path, trip, count, pauses):
 
 def test_the_handshake_tells_who_serves(tmp_path):
     """A client's port may be the smaller one."""
-    found = judged(tmp_path, exchanges(lambda dialog, time, _: dialog.stall(time), ports=(2000, 30000)))
+    found = judged(tmp_path, stalls(ports=(2000, 30000)))
     assert [(w["side"], w["service"]) for w in found["writers"]] == [("client", "192.0.2.2:30000")]
 
 
@@ -521,9 +489,7 @@ def test_a_path_narrower_than_announced_hides_nothing(tmp_path):
 
 
 def test_sequence_numbers_wrap(tmp_path):
-    def build(dialog, time, _):
-        dialog.stall(time)
-    assert judged(tmp_path, exchanges(build, start=(2**32 - 500, 2**32 - 300)))["stalls"] == 20
+    assert judged(tmp_path, stalls(start=(2**32 - 500, 2**32 - 300)))["stalls"] == 20
 
 
 def test_ports_used_again_are_another_connection(tmp_path):
@@ -569,7 +535,7 @@ def test_a_stream_that_nobody_answers_is_told_apart(tmp_path):
 
 
 def test_one_direction_alone_proves_nothing(tmp_path):
-    capture = exchanges(lambda dialog, time, _: dialog.stall(time))
+    capture = stalls()
     capture.packets = [p for p in capture.packets if p[1][26:30] == bytes([192, 0, 2, 1])]
     found = judged(tmp_path, capture)
     assert found["stalls"] == 0
@@ -590,10 +556,10 @@ def test_what_is_left_out_beside_a_verdict_is_a_note(tmp_path, times, words):
 def test_packets_missing_from_the_capture_make_no_stall(tmp_path):
     """The kernel drops packets when tcpdump is too slow."""
     dice = random.Random(5)
-    capture = exchanges(written_under_nodelay, 300)
+    capture = exchanges(played("written under nodelay"), 300)
     capture.packets = [p for p in capture.packets if dice.random() > 0.2]
     assert judged(tmp_path, capture)["stalls"] == 0
-    capture = exchanges(lambda dialog, time, _: dialog.stall(time), 300)
+    capture = stalls(300)
     capture.packets = [p for p in capture.packets if dice.random() > 0.05]
     assert 0.75 * 300 <= judged(tmp_path, capture)["stalls"] <= 300
 
