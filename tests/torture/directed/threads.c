@@ -4,24 +4,10 @@
  */
 #include "directed.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/close_range.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/select.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
 
 /* ---- another thread is blocked on the connection --------------------- */
 
@@ -64,15 +50,21 @@ static void *wait_for_answer(void *wait) {
     return NULL;
 }
 
+/* A thread that runs it, and is blocked in the call before which it sets `stage`. */
+static void *blocked_in(void *(*run)(void *), void *argument) {
+    stage = 0;
+    void *thread = in_thread(run, argument);
+    word_wait(&stage, 0);
+    is_blocked(waiting_task);
+    return thread;
+}
+
 /* The writer never waits itself: the window lets its last piece go. */
 static void with_blocked(void (*wait)(void)) {
     struct pair p = pair_warm(0);
     for (int round = 0; round < 3; round++) {
-        stage = 0;
         waiting_fd = p.ours;
-        void *thread = in_thread(wait_for_answer, &wait);
-        word_wait(&stage, 0);
-        is_blocked(waiting_task);
+        void *thread = blocked_in(wait_for_answer, &wait);
         put_all(&p, 200);
         put_all(&p, 60);
         put_all(&p, 40);
@@ -270,16 +262,21 @@ static void *read_one(void *argument) {
     return NULL;
 }
 
+/* The number is another connection's now. */
+static struct pair closed_and_made_anew(void) {
+    close(shared.ours);
+    struct pair fresh = pair_make(0);
+    CHECK(fresh.ours == shared.ours, "the number %d was not reused: %d", shared.ours, fresh.ours);
+    return fresh;
+}
+
 /* The old connection's last input tells nothing about the new socket.  That one is not even connected: its
  * first write is refused as bare. */
 static void closed_beneath_a_read(void) {
     ssize_t got = -1;
     char byte = 'x';
     shared = pair_warm(0);
-    stage = 0;
-    void *thread = in_thread(read_one, &got);
-    word_wait(&stage, 0);
-    is_blocked(waiting_task);
+    void *thread = blocked_in(read_one, &got);
     close(shared.ours);
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     CHECK(fd == shared.ours, "the number %d was not reused: %d", shared.ours, fd);
@@ -298,13 +295,8 @@ static void closed_beneath_a_late_read(void) {
     int nodelay = 0;
     socklen_t length = sizeof(nodelay);
     shared = pair_warm(0);
-    stage = 0;
-    void *thread = in_thread(read_one, &got);
-    word_wait(&stage, 0);
-    is_blocked(waiting_task);
-    close(shared.ours);
-    struct pair fresh = pair_make(0);
-    CHECK(fresh.ours == shared.ours, "the number %d was not reused: %d", shared.ours, fresh.ours);
+    void *thread = blocked_in(read_one, &got);
+    struct pair fresh = closed_and_made_anew();
     put_all(&fresh, 200);
     reply(&fresh, 1);
     CHECK(recv(fresh.ours, &byte, 1, 0) == 1, "no answer");
@@ -348,10 +340,7 @@ static void closed_beneath_a_write(void) {
     w.bytes = mmap(NULL, MUCH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(w.bytes != MAP_FAILED, "no memory");
     shared = pair_make(0);
-    stage = 0;
-    void *thread = in_thread(write_much, &w);
-    word_wait(&stage, 0);
-    is_blocked(waiting_task);
+    void *thread = blocked_in(write_much, &w);
     close(shared.ours);
     while (got < MUCH) {
         long n = raw(SYS_recvfrom, shared.theirs, (long)sink, sizeof(sink), 0, 0, 0);
@@ -391,14 +380,8 @@ static void closed_beneath_a_drain(void) {
     overfill(&shared);
     fcntl(shared.ours, F_SETFL, 0);
     uint64_t before = shared.put;
-    stage = 0;
-    void *thread = in_thread(write_part, &got);
-    word_wait(&stage, 0);
-    is_blocked(waiting_task);
-    int number = shared.ours;
-    close(number);
-    struct pair fresh = pair_make(0);
-    CHECK(fresh.ours == number, "the number %d was not reused: %d", number, fresh.ours);
+    void *thread = blocked_in(write_part, &got);
+    struct pair fresh = closed_and_made_anew();
     CHECK(receive(&shared, before + PART, 20000) == before + PART, "of the blocked write %lld bytes came",
           (long long)(shared.received - before));
     joined(thread);
