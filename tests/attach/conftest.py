@@ -5,6 +5,7 @@ Where there is less than root they take away what is too much themselves."""
 import os
 
 import pytest
+from talkers import alone, nothing_pinned
 
 from harness import skip
 
@@ -13,3 +14,10 @@ from harness import skip
 def root_only():
     if os.geteuid() != 0:
         skip("only root may attach")
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays():
+    """Before each test it may be used, and after it nothing of it is pinned."""
+    with alone():
+        yield from nothing_pinned()

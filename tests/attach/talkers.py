@@ -4,14 +4,13 @@
 import contextlib
 import fcntl
 import os
-import shutil
 import statistics
 import subprocess
 import sys
 import threading
 from pathlib import Path
 
-from harness import BUILD_ROOT, STALL_MS, Peer, bare_env, compile_c, compile_rust, skip, unstall, wait_until
+from harness import STALL_MS, Peer, bare_env, compile_c, compile_go, compile_rust, skip, unstall, wait_until
 
 HERE = Path(__file__).parent / "programs"
 PINS = Path("/sys/fs/bpf/unstall")
@@ -21,25 +20,13 @@ TRIES = 5
 NOBODY = 65534
 
 
-def in_go():
-    """The path of the program in Go."""
-    go = shutil.which("go")
-    if not go:
-        skip("there is no go")
-    binary = BUILD_ROOT / "test-bin/attach-talker-go"
-    binary.parent.mkdir(parents=True, exist_ok=True)
-    env = {**os.environ, "CGO_ENABLED": "0", "GO111MODULE": "off"}
-    subprocess.run([go, "build", "-o", binary, HERE / "talker.go"], check=True, env=env, timeout=300)
-    return binary
-
-
 KINDS = {
     "plain": lambda: compile_c(HERE / "talker.c"),
     "static, raw calls": lambda: compile_c(HERE / "talker.c", "-DRAW", "-static"),
     "static musl": lambda: compile_c(HERE / "talker.c", "-static", cc="musl-gcc"),
     "Rust, raw calls": lambda: compile_rust(HERE / "talker.rs"),
     "io_uring": lambda: compile_c(HERE / "talker.c", "-DRING", libraries=["uring"]),
-    "Go": in_go,
+    "Go": lambda: compile_go(HERE / "talker.go", "attach-talker-go"),
 }
 
 
@@ -182,28 +169,3 @@ def stalls(talker):
 
 def is_cured(talker):
     return any(talker.median() < CURED_MS for _ in range(TRIES))
-
-
-def cgroup_mount():
-    with open("/proc/self/mountinfo", encoding="utf-8") as mounts:
-        for line in mounts:
-            if " - cgroup2 " in line:
-                return Path(line.split()[4])
-    return skip("cgroup v2 is not mounted")
-
-
-@contextlib.contextmanager
-def cgroup(name):
-    """A cgroup of our own; .enter is for preexec_fn."""
-    folder = cgroup_mount() / name
-    folder.mkdir()
-
-    def enter():
-        (folder / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
-
-    try:
-        yield folder, enter
-    finally:
-        if folder.exists():
-            assert wait_until(lambda: not (folder / "cgroup.procs").read_text(encoding="ascii"))
-            folder.rmdir()

@@ -9,17 +9,9 @@ import os
 import re
 import subprocess
 
-import pytest
-from talkers import alone, cgroup, cgroup_mount, is_cured, nothing_pinned, stalls, talking
+from talkers import is_cured, stalls, talking
 
-from harness import COMMAND, bare_env
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays():
-    """Nothing of it is pinned after a test."""
-    with alone():
-        yield from nothing_pinned()
+from harness import COMMAND, bare_env, cgroup, cgroup_mount
 
 
 @contextlib.contextmanager

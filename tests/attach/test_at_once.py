@@ -3,18 +3,11 @@
 
 import subprocess
 
-import pytest
-from talkers import PINS, alone, is_cured, nothing_pinned, stalls, talking, wait_until
+from talkers import PINS, is_cured, stalls, talking, wait_until
 
 from harness import COMMAND, bare_env, unstall
 
 TRIES = 20
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays():
-    with alone():
-        yield from nothing_pinned()
 
 
 def started(*words):

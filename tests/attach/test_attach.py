@@ -13,17 +13,9 @@ import time
 
 import pytest
 from attachments import ACTOR, Attached, attached
-from talkers import (KINDS, NOBODY, PINS, Talker, alone, cgroup, is_cured, nothing_pinned, stalls, talking,
-                     wait_until)
+from talkers import KINDS, NOBODY, PINS, Talker, is_cured, stalls, talking, wait_until
 
-from harness import COMMAND, STALL_MS, bare_env, patiently, preload_env, unstall
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays():
-    """Before each test it may be used, and after it nothing of it is pinned."""
-    with alone():
-        yield from nothing_pinned()
+from harness import COMMAND, STALL_MS, bare_env, cgroup, patiently, preload_env, spawned, unstall
 
 
 def detach(*words):
@@ -127,14 +119,10 @@ def test_a_connection_in_another_network_namespace_is_cured():
     shell = f"ip link set lo up && exec /usr/bin/python3 -S {ACTOR} stall 2"
 
     def attempt():
-        actor = subprocess.Popen(["unshare", "-n", "sh", "-c", shell], stdout=subprocess.PIPE, text=True)
-        try:
+        with spawned(["unshare", "-n", "sh", "-c", shell], stdout=subprocess.PIPE) as actor:
             assert actor.stdout.readline().startswith("port")
             with attached(actor.pid, "--mode", "always"):
                 assert int(actor.stdout.readline().split()[1]) > 500  # 45, with stalls
-        finally:
-            actor.kill()
-            actor.communicate()
     patiently(attempt)
 
 
@@ -326,9 +314,8 @@ for _ in sys.stdin:
 
 
 def test_ten_thousand_sockets():
-    many = subprocess.Popen([sys.executable, "-S", "-c", MANY], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                            text=True, bufsize=1)
-    try:
+    with spawned([sys.executable, "-S", "-c", MANY], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                 bufsize=1) as many:
         assert many.stdout.readline() == "made\n"
         with attached(many.pid, "--mode", "always") as a:
             many.stdin.write("\n")
@@ -337,9 +324,6 @@ def test_ten_thousand_sockets():
         assert "put back; 10 000 connections had been cured" in a.said
         many.stdin.write("\n")
         assert many.stdout.readline() == "0\n"
-    finally:
-        many.kill()
-        many.communicate()
 
 
 # ---- without privilege ----------------------------------------------------------------

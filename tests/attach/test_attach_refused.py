@@ -7,16 +7,9 @@ import subprocess
 
 import pytest
 from attachments import attached
-from talkers import NOBODY, PINS, alone, is_cured, nothing_pinned, stalls, talking
+from talkers import NOBODY, PINS, is_cured, stalls, talking
 
-from harness import COMMAND, bare_env, command_of_everybody, second_thread, unstall
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays():
-    """Before each test it may be used, and after it nothing of it is pinned."""
-    with alone():
-        yield from nothing_pinned()
+from harness import COMMAND, bare_env, command_of_everybody, second_thread, spawned, unstall
 
 
 def test_a_second_attach_to_the_same_is_refused_and_changes_nothing():
@@ -121,12 +114,9 @@ def test_in_a_rootless_container_what_is_missing_is_said(words, needs):
 
 def test_without_privilege_an_end_without_a_cure_says_so():
     """It was "0 connections had been cured" with exit code 0, as after a success."""
-    with subprocess.Popen(["sleep", "300"], user=NOBODY) as idle:
-        try:
-            with attached(idle.pid, user=NOBODY) as a:
-                code = a.end()
-        finally:
-            idle.kill()
+    with spawned(["sleep", "300"], user=NOBODY) as idle:
+        with attached(idle.pid, user=NOBODY) as a:
+            code = a.end()
     assert code == 1
     assert f"process {idle.pid}: nothing was cured: it has made no connection that lasted a second" in a.said
 

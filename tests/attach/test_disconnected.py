@@ -8,7 +8,7 @@ import sys
 import pytest
 from attachments import attached
 from running import carrying
-from talkers import alone, answer, nothing_pinned
+from talkers import answer
 
 from harness import STALL_MS, Peer, unstall
 
@@ -38,12 +38,6 @@ for line in sys.stdin:
         one.setsockopt(*NODELAY, int(line.split()[1]))
     print(one.getsockopt(*NODELAY), one.getsockopt(*DELACK_MAX_US), median, flush=True)
 """
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays():
-    with alone():
-        yield from nothing_pinned()
 
 
 class Client:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from attachments import attached
-from talkers import CURED_MS, ENOUGH, TRIES, alone, nothing_pinned, wait_until
+from talkers import CURED_MS, ENOUGH, TRIES, wait_until
 
 from harness import COMMAND, STALL_MS, started, two_namespaces, within
 
@@ -41,12 +41,6 @@ while True:
             print((time.monotonic() - begin) * 1000)
             time.sleep(0.002)
 """
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays():
-    with alone():
-        yield from nothing_pinned()
 
 
 class Two:

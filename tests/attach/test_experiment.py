@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 from running import ALMOST_ALL, carrying, experiment, pid_of
-from talkers import (KINDS, alone, cgroup, is_cured, nothing_pinned, stalls, talking, wait_until)
+from talkers import KINDS, is_cured, stalls, talking, wait_until
 
-from harness import COMMAND, bare_env, patiently, preload_env, unstall
+from harness import COMMAND, bare_env, cgroup, patiently, preload_env, spawned, unstall
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
@@ -24,12 +24,6 @@ from trial import EVEN, Histogram, ab, answering, client, measured  # noqa: E402
 
 # They judge shares of stalls: where the host takes the processors, nothing can be said of them.
 pytestmark = pytest.mark.unstarved
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays():
-    with alone():
-        yield from nothing_pinned()
 
 
 @contextlib.contextmanager
@@ -94,12 +88,8 @@ def test_a_program_that_does_not_stall_shows_no_difference(tmp_path):
 def test_the_client_is_the_target_and_its_peer_thinks(tmp_path):
     """44 ms of thinking are no stall, and no arm changes them."""
     with answering(44, 1) as port:
-        load = subprocess.Popen(client(port, 30, "one", 64), env=bare_env(), stdout=subprocess.DEVNULL)
-        try:
+        with spawned(client(port, 30, "one", 64), stdout=subprocess.DEVNULL) as load:
             ab("--live", load.pid, "--time", 3, "--min-exchanges", 5, "--json", tmp_path / "r.json")
-        finally:
-            load.kill()
-            load.wait()
     units = measured(tmp_path / "r.json")["units"]
     assert units and all(44e6 <= unit["exchange_ns"] / unit["exchanges"] for unit in units)
     assert not any(unit["stalls"] for unit in units)
@@ -119,17 +109,13 @@ def test_exchanges_are_as_many_and_as_long_as_the_program_measures(kind):
     def attempt():
         with talking(kind) as talker:
             words = [COMMAND, "attach", str(talker.pid), "--arms", "off:1,off:1", "--seed", "1"]
-            carrier = subprocess.Popen(words, env=bare_env(), stdout=subprocess.PIPE, text=True)
-            try:
+            with spawned(words, stdout=subprocess.PIPE) as carrier:
                 assert json.loads(carrier.stdout.readline())["existed"] == 1
                 before = len(talker.told)
                 assert wait_until(lambda: len(talker.told) >= before + 40)
                 told = talker.told[before:]
                 carrier.send_signal(signal.SIGINT)
                 lines = carrier.communicate(timeout=60)[0].splitlines()
-            finally:
-                carrier.kill()
-                carrier.wait()
         sums = [row for row in json.loads(lines[-1])["rows"] if row["connections"]]
         assert [row["connections"] for row in sums] == [1]
         assert len(told) - 2 <= sums[0]["exchanges"] <= len(talker.told) - before + 2
@@ -206,13 +192,8 @@ sys.stdin.readline()
 
 @contextlib.contextmanager
 def program(text):
-    child = subprocess.Popen([sys.executable, "-S", "-c", text], stdin=subprocess.PIPE,
-                             stdout=subprocess.PIPE, text=True)
-    try:
+    with spawned([sys.executable, "-S", "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         yield child
-    finally:
-        child.kill()
-        child.communicate()
 
 
 HALF_CLOSED = """
@@ -269,13 +250,9 @@ def test_a_socket_that_is_connected_again_is_another_connection():
 
 def test_a_member_with_the_library_is_named():
     with cgroup(f"unstall-{os.getpid()}") as (folder, enter):
-        member = subprocess.Popen(["/usr/bin/sleep", "60"], env=preload_env(), preexec_fn=enter)
-        try:
+        with spawned(["/usr/bin/sleep", "60"], preload_env(), preexec_fn=enter) as member:
             assert wait_until(lambda: "libunstall" in Path(f"/proc/{member.pid}/maps").read_text())
             done = ab("--live", "--cgroup", folder, "--time", 1)
-        finally:
-            member.kill()
-            member.wait()
     assert f"process {member.pid} has libunstall.so, which acts in every arm" in done.stderr
 
 

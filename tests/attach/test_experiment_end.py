@@ -15,19 +15,13 @@ from pathlib import Path
 
 import pytest
 from running import ALMOST_ALL, carrying, experiment, pid_of
-from talkers import NOBODY, PINS, alone, is_cured, nothing_pinned, stalls, talking, wait_until
+from talkers import NOBODY, PINS, is_cured, stalls, talking, wait_until
 
 from harness import preload_env, unstall
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
 from trial import ab, answering  # noqa: E402
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays():
-    with alone():
-        yield from nothing_pinned()
 
 
 # ---- its end --------------------------------------------------------------------

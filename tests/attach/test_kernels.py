@@ -6,19 +6,12 @@ from pathlib import Path
 import pytest
 from attachments import attached
 from running import ALMOST_ALL
-from talkers import PINS, alone, is_cured, nothing_pinned, stalls, talking
+from talkers import PINS, is_cured, stalls, talking
 
 from harness import COMMAND, bare_env, compile_c, run, unstall
 
 HERE = Path(__file__).parent / "programs"
 TOO_OLD = "the kernel is older than Linux 6.1, and its programs cannot set TCP_NODELAY"
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays():
-    """Nothing of it is pinned after a test."""
-    with alone():
-        yield from nothing_pinned()
 
 
 def of_release(release):

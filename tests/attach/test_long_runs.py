@@ -5,18 +5,14 @@ import re
 import subprocess
 
 import pytest
-from talkers import alone, cgroup_mount, nothing_pinned
 
-from harness import COMMAND, SOURCE_ROOT, bare_env
+from harness import COMMAND, SOURCE_ROOT, bare_env, cgroup_mount
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays():
-    """No cgroup either."""
-    with alone():
-        for _ in nothing_pinned():
-            yield
-        assert not list(cgroup_mount().glob("unstall-stress-*")) + list(cgroup_mount().glob("unstall-cost-*"))
+def no_cgroup_stays():
+    yield
+    assert not list(cgroup_mount().glob("unstall-stress-*")) + list(cgroup_mount().glob("unstall-cost-*"))
 
 
 def script(name, seconds):

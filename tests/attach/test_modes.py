@@ -7,34 +7,23 @@ from pathlib import Path
 
 import pytest
 from attachments import ACTOR, attached
-from talkers import TRIES, alone, nothing_pinned, stalls, talking, talking_to_a_process
+from talkers import TRIES, stalls, talking, talking_to_a_process
 
-from harness import STALL_MS, patiently
+from harness import STALL_MS, patiently, spawned
 
 STREAM = Path(__file__).parent / "programs/stream.py"
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays():
-    """Nothing of it is pinned after a test."""
-    with alone():
-        yield from nothing_pinned()
 
 
 @pytest.mark.parametrize("kind", ["single", "lost"])
 def test_a_running_connection_that_does_not_stall_is_left_alone(kind):
     """The bug: connections that existed were cured at once, because their callback was not armed (a wrong
     number of TCP_BPF_SOCK_OPS_CB_FLAGS)."""
-    actor = subprocess.Popen([sys.executable, "-S", ACTOR, kind, "3"], stdout=subprocess.PIPE, text=True)
-    try:
+    with spawned([sys.executable, "-S", ACTOR, kind, "3"], stdout=subprocess.PIPE) as actor:
         assert actor.stdout.readline().startswith("port")
         with attached(actor.pid, "--mode", "proof") as a:
             assert actor.stdout.readline()
             a.wait()
         assert "put back; 0 connections had been cured" in a.said
-    finally:
-        actor.kill()
-        actor.communicate()
 
 
 @pytest.mark.parametrize("mode, how", [
@@ -44,17 +33,13 @@ def test_a_running_connection_that_does_not_stall_is_left_alone(kind):
 def test_a_stream_of_small_writes_has_nagles_algorithm_except_in_mode_always(mode, how):
     """The segments of 100 writes of 20 bytes to a peer that reads seldom: 6 bare, 100 with TCP_NODELAY."""
     def attempt():
-        stream = subprocess.Popen([sys.executable, "-S", STREAM, "1.5"], stdout=subprocess.PIPE, text=True)
-        try:
+        with spawned([sys.executable, "-S", STREAM, "1.5"], stdout=subprocess.PIPE) as stream:
             assert stream.stdout.readline().startswith("port")
             with attached(stream.pid, "--mode", mode) as a:
                 told = stream.communicate(timeout=60)[0].split()
                 a.wait()
             assert told[0] == "stream" and "put back; 0 connections" not in a.said
             assert sorted(map(int, told[2:]))[5] in how
-        finally:
-            stream.kill()
-            stream.communicate()
     patiently(attempt, 3)  # a busy machine may attach late, or write as seldom as the peer reads
 
 

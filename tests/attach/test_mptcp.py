@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 from attachments import attached
-from talkers import alone, cgroup, nothing_pinned
 
-from harness import COMMAND, STALL_MS, bare_env, skip
+from harness import COMMAND, STALL_MS, bare_env, cgroup, skip
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
@@ -56,11 +55,9 @@ for line in sys.stdin:
 
 
 @pytest.fixture(autouse=True)
-def nothing_stays():
+def mptcp_is_there():
     if not MPTCP.exists() or MPTCP.read_text("ascii") != "1\n":
         skip("the kernel has no MPTCP")
-    with alone():
-        yield from nothing_pinned()
 
 
 class Talker:

@@ -6,19 +6,12 @@ import subprocess
 
 import pytest
 from attachments import attached
-from talkers import NOBODY, PINS, alone, is_cured, nothing_pinned, stalls, talking
+from talkers import NOBODY, PINS, is_cured, stalls, talking
 
 from harness import COMMAND, bare_env, unstall
 
 AS_NOBODY = f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups"
 MAY_ATTACH = "--inh-caps=+bpf,+perfmon,+net_admin --ambient-caps=+bpf,+perfmon,+net_admin"
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays():
-    """Before each test it may be used, and after it nothing of it is pinned."""
-    with alone():
-        yield from nothing_pinned()
 
 
 # ---- its owner ------------------------------------------------------------------

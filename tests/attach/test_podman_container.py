@@ -14,17 +14,11 @@ from pathlib import Path
 
 import pytest
 from attachments import attached
-from talkers import KINDS, alone, is_cured, nothing_pinned, stalls, talking, wait_until
+from talkers import KINDS, is_cured, stalls, talking, wait_until
 
 from harness import COMMAND, LIB, add_files, needed_by, podman_env, remove_cgroups, skip
 
 KIND = "static, raw calls"
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays():
-    with alone():
-        yield from nothing_pinned()
 
 
 class Podman:

@@ -7,18 +7,11 @@ import subprocess
 
 import pytest
 from attachments import ACTOR, attached
-from talkers import NOBODY, PINS, alone, is_cured, nothing_pinned, stalls, talking
+from talkers import NOBODY, PINS, is_cured, stalls, talking
 
-from harness import COMMAND, bare_env, command_of_everybody, run, with_capabilities
+from harness import COMMAND, bare_env, command_of_everybody, run, spawned, with_capabilities
 
 THREE = ("bpf", "perfmon", "net_admin")
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays():
-    """Nothing of it is pinned after a test."""
-    with alone():
-        yield from nothing_pinned()
 
 
 @pytest.mark.parametrize("mode", ["always", "proof"])
@@ -66,16 +59,12 @@ def test_of_a_port_the_namespaces_that_may_not_be_entered_are_named():
     listening = ("import socket; s = socket.create_server(('', 0)); "
                  "print(s.getsockname()[1], flush=True); input()")
     limited = with_capabilities(*THREE, user=0)
-    other = subprocess.Popen(["unshare", "-n", *limited, "/usr/bin/python3", "-S", "-c", listening],
-                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
+    with spawned(["unshare", "-n", *limited, "/usr/bin/python3", "-S", "-c", listening],
+                 stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         port = other.stdout.readline().strip()
         namespace = os.readlink(f"/proc/{other.pid}/ns/net")
         with attached("--port", port, "--mode", "always", command=(*limited, COMMAND)) as a:
             assert a.end() == 0
-    finally:
-        other.kill()
-        other.communicate()
     assert re.match(r"unstall attach: \d+ network namespaces? could not be entered "
                     rf"\(.*{re.escape(namespace)} of python3 \({other.pid}\)", a.said)
     assert LEFT_ALONE in a.said

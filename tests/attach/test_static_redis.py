@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 from attachments import attached
-from talkers import ENOUGH, alone, is_cured, nothing_pinned, stalls, wait_until
+from talkers import ENOUGH, is_cured, stalls, wait_until
 
 from harness import COMMAND, bare_env, free_port, skip
 
@@ -46,12 +46,6 @@ def a_static_redis():
     if not shutil.which("make"):
         skip("make is not installed")
     return made(BUILD, build) / "redis-server"
-
-
-@pytest.fixture(autouse=True)
-def nothing_stays():
-    with alone():
-        yield from nothing_pinned()
 
 
 class Server:

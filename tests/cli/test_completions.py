@@ -7,7 +7,7 @@ import re
 
 import pytest
 import shells
-from talkers import stats_folder
+from stats_files import stats_folder
 from test_command import VERBS
 
 from harness import unstall

@@ -14,8 +14,8 @@ import pytest
 from test_scan import need, scan_until_told
 from test_top import Terminal
 
-from harness import (COMMAND, PROGRAMS, CrossingPeer, bare_env, patiently, preload_env, program, unstall,
-                     wait_for)
+from harness import (COMMAND, PROGRAMS, CrossingPeer, bare_env, patiently, preload_env, program, spawned,
+                     unstall, wait_for)
 from stats_files import stats_folder
 
 PAIR = (r"messages, [1-9]\d* stalls, \S+ m?s lost: the held message \(33 bytes\) is written by exchange "
@@ -40,13 +40,9 @@ def client(mode, count=100000, **variables):
     """The process; it ends by itself after `count` exchanges."""
     env = bare_env(**variables) if mode == "bare" else preload_env(mode, **variables)
     with CrossingPeer() as peer:
-        process = subprocess.Popen([program("crossing"), *peer.target, str(count), "closes"], env=env,
-                                   stdout=subprocess.DEVNULL)
-        try:
+        with spawned([program("crossing"), *peer.target, str(count), "closes"], env,
+                     stdout=subprocess.DEVNULL) as process:
             yield process
-        finally:
-            process.kill()
-            process.wait()
 
 
 def test_the_report_tells_the_stall_its_number_and_its_code():

@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 import specimens
 from specimens import script
-from talkers import started_talker, stats_folder
+from stats_files import stats_folder
+from talkers import started_talker
 
-from harness import COMMAND, LIB, bare_env, compile_c, on_terminal, run, skip, unstall
+from harness import COMMAND, LIB, bare_env, cgroup, compile_c, on_terminal, run, skip, spawned, unstall
 
 ELSEWHERE = ("cure from the other side: ", "on the receiving host, for all programs: ",
              "to see which processes of this host stall: unstall scan")
@@ -198,16 +199,8 @@ sys.stdin.read()
 @contextlib.contextmanager
 def waiting(*words, **popen):
     """A process that says one line and waits for the end of its input."""
-    popen.setdefault("env", bare_env())
-    child = subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                             text=True, **popen)
-    try:
+    with spawned(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **popen) as child:
         yield child.pid, child.stdout.readline().split()
-    finally:
-        child.kill()
-        child.wait()
-        child.stdin.close()
-        child.stdout.close()
 
 
 def test_sockets_of_each_kind():
@@ -274,27 +267,9 @@ def test_a_ring_without_the_library_of_rings():
         assert said["advice"][0] == f"cure it without a restart: unstall attach {pid}"
 
 
-@contextlib.contextmanager
-def cgroup_of(unit):
-    """A cgroup with the name that systemd gives one; what enters it is for preexec_fn."""
-    root = next((root for root in (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
-                 if (root / "cgroup.procs").exists()), None)
-    if os.geteuid() != 0 or not root:
-        skip("only root may make a cgroup, and there must be a unified hierarchy")
-    folder = root / unit
-    folder.mkdir()
-    try:
-        yield lambda: (folder / "cgroup.procs").write_text(f"{os.getpid()}\n", encoding="ascii")
-    finally:
-        due = time.monotonic() + 20
-        while (folder / "cgroup.procs").read_text(encoding="ascii") and time.monotonic() < due:
-            time.sleep(0.01)
-        folder.rmdir()
-
-
 def test_a_process_of_a_service():
     unit = f"unstall-doctor-{os.getpid()}.service"
-    with cgroup_of(unit) as enter:
+    with cgroup(unit) as (_, enter):
         with waiting(*CAT, preexec_fn=enter) as (pid, _):
             ways = told(pid)["advice"]
             assert ways[:2] == [f"cure: unstall enable --restart {unit}",
@@ -316,7 +291,7 @@ def test_a_process_of_a_transient_service_is_started_again_by_its_command():
     """At its next start there is no unit any more: of a static program it was advised to change its
     ExecStart=."""
     unit = f"unstall-doctor-{os.getpid()}.service"
-    with cgroup_of(unit) as enter:
+    with cgroup(unit) as (_, enter):
         for program in (CAT, [compile_c(WAITS, "-static")]):
             with waiting(*program, preexec_fn=enter) as (pid, _):
                 words = ["unshare", "-m", "sh", "-c", TRANSIENT, "sh", unit, COMMAND, str(pid)]

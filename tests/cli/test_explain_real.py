@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from harness import CrossingPeer, SOURCE_ROOT, bare_env, patiently, program, skip, unstall
+from harness import SOURCE_ROOT, CrossingPeer, bare_env, patiently, program, skip, spawned, unstall
 from harness.capture import begin_capture, end_capture
 
 PYTHON = "/usr/bin/python3"
@@ -26,12 +26,8 @@ SLOW_MS = 30
 @contextlib.contextmanager
 def serving(behaviour):
     """A server of explain_peers.py; gives its port and its process id."""
-    with subprocess.Popen([PYTHON, "-B", PEERS, "serve", behaviour], env=bare_env(),
-                          stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield int(process.stdout.readline()), process.pid
-        finally:
-            process.kill()
+    with spawned([PYTHON, "-B", PEERS, "serve", behaviour], stdout=subprocess.PIPE) as process:
+        yield int(process.stdout.readline()), process.pid
 
 
 def client(behaviour, port, count, before=()):
@@ -58,15 +54,12 @@ def captured(path, port, interface="lo"):
     """tcpdump on loopback while the body runs."""
     words = ["tcpdump", "-i", interface, "--immediate-mode", "-U", "-s", "96", "-w", path, "tcp", "port",
              str(port)]
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            before = begin_capture(process)
-            if before is None:
-                skip("tcpdump may not capture here")
-            yield
-            end_capture(process, before)
-        finally:
-            process.kill()
+    with spawned(words, stderr=subprocess.PIPE) as process:
+        before = begin_capture(process)
+        if before is None:
+            skip("tcpdump may not capture here")
+        yield
+        end_capture(process, before)
 
 
 def explained(path):
@@ -183,15 +176,11 @@ def test_the_demo_client(tmp_path):
               "print(s.server_port, flush=True)\n"
               "s.serve_forever()\n")
     path = tmp_path / "demo.pcap"
-    with subprocess.Popen([PYTHON, "-c", server], env=bare_env(), stdout=subprocess.PIPE,
-                          text=True) as process:
-        try:
-            port = int(process.stdout.readline())
-            with captured(path, port):
-                done = subprocess.run([PYTHON, SOURCE_ROOT / "scripts/demo.d/client.py", str(port), "30"],
-                                      env=bare_env(), check=True, capture_output=True, text=True)
-        finally:
-            process.kill()
+    with spawned([PYTHON, "-c", server], stdout=subprocess.PIPE) as process:
+        port = int(process.stdout.readline())
+        with captured(path, port):
+            done = subprocess.run([PYTHON, SOURCE_ROOT / "scripts/demo.d/client.py", str(port), "30"],
+                                  env=bare_env(), check=True, capture_output=True, text=True)
     median = float(done.stdout.split()[0])
     assert median > SLOW_MS
     found = explained(path)
@@ -272,15 +261,12 @@ def test_a_message_behind_one_without_an_answer(tmp_path):
 def run_watched(path, options):
     with serving("answers-in-pieces") as (port, pid):
         words = ["strace", *options, "-o", path, "-p", str(pid)]
-        with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as strace:
-            try:
-                assert "attached" in strace.stderr.readline()
-                times = client("in-one", port, 20)
-                time.sleep(0.3)
-                strace.send_signal(signal.SIGINT)
-                strace.wait(60)
-            finally:
-                strace.kill()
+        with spawned(words, stderr=subprocess.PIPE) as strace:
+            assert "attached" in strace.stderr.readline()
+            times = client("in-one", port, 20)
+            time.sleep(0.3)
+            strace.send_signal(signal.SIGINT)
+            strace.wait(60)
     return times, explained(path)
 
 

@@ -17,7 +17,7 @@ from test_metrics import get, prometheus, samples
 from test_scan import CONTAINER, Actor, cgroup_of_a_container, need
 
 from harness import (BUILD_ROOT, COMMAND, SOURCE_ROOT, AnsweringPeer, bare_env, command_of_everybody,
-                     patiently, skip, unstall)
+                     patiently, skip, spawned, unstall)
 
 DATA = SOURCE_ROOT / "data/prometheus"
 FLEET = (SOURCE_ROOT / "docs/fleet.md").read_text(encoding="utf-8")
@@ -28,9 +28,8 @@ GRAFANA = {"@grafana/schema": "13.0.1", "typescript": "5.9.3"}
 @contextlib.contextmanager
 def watching(*words, command=(COMMAND,), code=0):
     """The exporter; gives (process, URL, its output so far).  It must end by SIGTERM, soon and silently."""
-    process = subprocess.Popen([*map(str, command), "metrics", "--host", "--listen", "0", *words],
-                               env=bare_env(), text=True, stderr=subprocess.PIPE, cwd="/")
-    try:
+    with spawned([*map(str, command), "metrics", "--host", "--listen", "0", *words], stderr=subprocess.PIPE,
+                 cwd="/") as process:
         said = []
         while not said or "http://" not in said[-1]:
             said.append(process.stderr.readline())
@@ -39,9 +38,6 @@ def watching(*words, command=(COMMAND,), code=0):
         process.send_signal(signal.SIGTERM)
         _, rest = process.communicate(timeout=20)
         assert (process.returncode, rest) == (code, "")
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def wait_for(look, seconds=30):

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 from specimens import script
-from talkers import TRIES, stats_folder, typical
+from stats_files import stats_folder
+from talkers import TRIES, typical
 
 from harness import (BUILD_ROOT, COMMAND, LIB, SOURCE_ROOT, AnsweringPeer, bare_env, compile_c, is_loaded,
-                     pattern, program, request_all, run, run_strace, unstall)
+                     pattern, program, request_all, run, run_strace, spawned, unstall)
 
 PRINT_PRELOAD = ["/bin/sh", "-c", 'echo "$LD_PRELOAD"']
 PRINT_ENVIRONMENT = ["/usr/bin/python3", "-S", "-c", "import os, json; print(json.dumps(dict(os.environ)))"]
@@ -103,17 +104,11 @@ def test_a_script_in_perl_that_nobody_changed(mode, stalls, tmp_path):
 
 def test_a_server_is_cured():
     words = [str(word) for word in (COMMAND, "run", program("server_accept"))]
-    server = subprocess.Popen(words, env=bare_env(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              text=True)
-    try:
+    with spawned(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as server:
         port, loaded = server.stdout.readline().split()
         assert loaded == "loaded"
         assert typical(request_all(int(port), EXCHANGES).us) / 1000 < 20
         assert server.wait(20) == 0
-    finally:
-        server.kill()
-        server.wait()
-        server.stdout.close()
 
 
 def test_options_win_over_the_callers_variables():

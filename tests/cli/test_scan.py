@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from test_top import Terminal
 
-from harness import (COMMAND, VERDICT_CODES, AnsweringPeer, bare_env, command_of_everybody, patiently,
-                     podman_env, remove_cgroups, second_thread, skip, started, two_namespaces, unstall,
-                     within)
+from harness import (COMMAND, VERDICT_CODES, AnsweringPeer, bare_env, cgroup, command_of_everybody, patiently,
+                     podman_env, remove_cgroups, second_thread, skip, spawned, started, two_namespaces,
+                     unstall, within)
 from harness.capture import captured
 
 ACTOR = Path(__file__).parent / "programs/actor.py"
@@ -257,13 +257,8 @@ def authors_at_work(tmp_path, *flags):
     program = tmp_path / "authors"
     subprocess.run(["cc", "-g", "-O2", "-fomit-frame-pointer", *flags, "-o", program, AUTHORS], check=True)
     with AnsweringPeer() as peer:
-        process = subprocess.Popen([program, *peer.target, "100000"], env=bare_env(),
-                                   stdout=subprocess.PIPE)
-        try:
+        with spawned([program, *peer.target, "100000"], stdout=subprocess.PIPE, text=False) as process:
             yield process
-        finally:
-            process.kill()
-            process.communicate()
 
 
 @pytest.mark.parametrize("flags", [[], ["-static"]], ids=["dynamic", "static"])
@@ -316,34 +311,17 @@ def test_without_the_kernels_types_and_on_an_old_kernel_one_sentence_says_so(tmp
 CONTAINER = "".join(f"{number:08x}" for number in (0xf00d, os.getpid(), *range(6)))
 
 
-@contextlib.contextmanager
-def cgroup(name):
-    """A cgroup of our own, removed at the end."""
-    root = next((root for root in (Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup"))
-                 if (root / "cgroup.procs").exists()), None)
-    if os.geteuid() != 0 or not root:
-        skip("only root may make a cgroup, and there must be a unified hierarchy")
-    folder = root / name
-    folder.mkdir(parents=True)
-    try:
-        yield folder
-    finally:
-        folder.rmdir()
-        if folder.parent != root:
-            folder.parent.rmdir()
-
-
 @pytest.fixture(name="group")
 def cgroup_of_a_container():
     """With the name that docker gives one."""
-    with cgroup(f"docker-{CONTAINER}.scope") as folder:
+    with cgroup(f"docker-{CONTAINER}.scope") as (folder, _):
         yield folder
 
 
 @pytest.fixture(name="unit")
 def cgroup_of_a_unit():
     """As systemd makes one."""
-    with cgroup(f"unstall{os.getpid()}.slice/web{os.getpid()}.service") as folder:
+    with cgroup(f"unstall{os.getpid()}.slice/web{os.getpid()}.service") as (folder, _):
         yield folder
 
 
@@ -445,14 +423,11 @@ def test_a_connection_with_the_same_addresses_in_another_network_namespace_is_no
         with socket.create_connection(listener.getsockname()) as ours, listener.accept()[0]:
             words = (f"ip link set lo up && "
                      f"exec /usr/bin/python3 -S {ACTOR} stall 600 0 0 {port} {ours.getsockname()[1]}")
-            with subprocess.Popen(["unshare", "-n", "sh", "-c", words], stdout=subprocess.PIPE) as actor:
-                try:
-                    assert actor.stdout.readline() == f"port {port}\n".encode()
-                    told = json.loads(scan_until_told(
-                        lambda seconds: unstall("scan", "--json", "--source", "exact", "--time", seconds),
-                        lambda done: row_of(json.loads(done.stdout), actor.pid)).stdout)
-                finally:
-                    actor.kill()
+            with spawned(["unshare", "-n", "sh", "-c", words], stdout=subprocess.PIPE, text=False) as actor:
+                assert actor.stdout.readline() == f"port {port}\n".encode()
+                told = json.loads(scan_until_told(
+                    lambda seconds: unstall("scan", "--json", "--source", "exact", "--time", seconds),
+                    lambda done: row_of(json.loads(done.stdout), actor.pid)).stdout)
     row = row_of(told, actor.pid)
     assert row["endpoint"] == f"127.0.0.1:{port}"
     assert row["receiver"] is None and row["receiver_on_this_host"], "its address at both ends tells that"
@@ -607,7 +582,7 @@ def test_the_share_of_the_worst_is_told_and_long_names_move_no_column(tmp_path):
     """A process with a quarter of the lost time had "most of it"."""
     long = tmp_path / "containerd-shim-runc-v2"
     shutil.copy(os.path.realpath("/usr/bin/python3"), long)
-    with cgroup(f"unstall-{os.getpid()}") as folder, contextlib.ExitStack() as stack:
+    with cgroup(f"unstall-{os.getpid()}") as (folder, _), contextlib.ExitStack() as stack:
         for python in ["/usr/bin/python3"] * 3 + [long]:
             member = stack.enter_context(Actor("stall", python=python))
             (folder / "cgroup.procs").write_text(f"{member.pid}\n", encoding="ascii")

@@ -10,7 +10,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from talkers import started_talker, stats_folder, typical
+from stats_files import stats_folder
+from talkers import started_talker, typical
 
 from harness import COMMAND, bare_env, control_of, run, skip, unstall
 

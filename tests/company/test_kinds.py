@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from clients import EXCHANGES, binary, checking_peer
-from harness import (CURING_MODES, MODES, STALL_MS, WARM, bare_env, judged, least, mode_env,
-                     pattern, request_all, run_client, skip)
+from harness import (CURING_MODES, MODES, STALL_MS, WARM, bare_env, judged, least, mode_env, pattern,
+                     request_all, run_client, skip, spawned)
 
 ALL = ("bare", *MODES)
 MAPPED = "::ffff:127.0.0.1"
@@ -86,15 +86,12 @@ def activated(mode, sock, what):
     if sock.fileno() == 3:
         script = 'shift; export LISTEN_FDS=1 LISTEN_PID=$$; exec "$@"'
     window = {"UNSTALL_THREAD": "always"} if what == "unseen" else {}
-    with subprocess.Popen(["/bin/bash", "-c", script, "bash", str(sock.fileno()), binary("activated"), what],
-                          env=mode_env(mode, **window), pass_fds=[sock.fileno()], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, text=True) as service:
-        try:
-            yield service
-            assert service.stdout.read() == ("bare\n" if mode == "bare" else "loaded\n")
-            assert service.wait(10) == 0
-        finally:
-            service.kill()
+    with spawned(["/bin/bash", "-c", script, "bash", str(sock.fileno()), binary("activated"), what],
+                 mode_env(mode, **window), pass_fds=[sock.fileno()], stdin=subprocess.DEVNULL,
+                 stdout=subprocess.PIPE) as service:
+        yield service
+        assert service.stdout.read() == ("bare\n" if mode == "bare" else "loaded\n")
+        assert service.wait(10) == 0
 
 
 @pytest.mark.parametrize("mode", ALL)

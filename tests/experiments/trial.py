@@ -9,12 +9,11 @@ import json
 import math
 import random
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
 
-from harness import COMMAND, SOURCE_ROOT, bare_env, free_port, run
+from harness import COMMAND, SOURCE_ROOT, bare_env, free_port, run, spawned
 
 HERE = Path(__file__).parent
 DATA = HERE / "data"
@@ -78,13 +77,9 @@ FACTS = {"host": "here", "kernel": "6.1", "processor": "P", "processors": 2, "li
 def answering(think_ms=0, pieces=1):
     """programs/server.py, bare; its port."""
     port = free_port()
-    child = subprocess.Popen(server_command(port, think_ms, pieces), env=bare_env())
-    try:
+    with spawned(server_command(port, think_ms, pieces)):
         wait_until_it_listens(port)
         yield port
-    finally:
-        child.kill()
-        child.wait()
 
 
 def server_command(port, think_ms=0, pieces=1):

@@ -2,10 +2,11 @@
 """The parts that all black-box tests share: the library's place, plain children,
 strace, peers on loopback."""
 
+from .cgroups import cgroup, cgroup_mount
 from .client import ClientRun, PROGRAMS, STALL_MS, WARM, judged, program, run_client, run_judged
 from .command import (COMMAND, VERDICT_CODES, command_of_everybody, control_of, on_terminal, unstall,
                       with_capabilities)
-from .compile import CC, compile_c, compile_rust
+from .compile import CC, compile_c, compile_go, compile_rust
 from .directed import directed_cases, run_directed
 from .install import installed, only
 from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, IS_32, LIB, MODES, PASSING_MODES,
@@ -16,7 +17,7 @@ from .patience import least, patiently, wait_for, wait_until
 from .peers import AnsweringPeer, Connection, CrossingPeer, Peer, SilentPeer, ToldPeer, pattern
 from .podman import add_files, needed_by, podman_env, remove_cgroups
 from .ports import free_port
-from .process import Finished, descriptors_of, is_loaded, run, second_thread
+from .process import Finished, descriptors_of, is_loaded, run, second_thread, spawned
 from .reports import read_reports, report_pattern, total
 from .stats_file import (DESTINATION, KEEP, LISTENER, MODE_NUMBERS, NO_ARM, StatsFile, stats_directory,
                       stats_flag, stats_in, stats_files_in, wait_for_stats_file, write_control)
@@ -24,21 +25,3 @@ from .servers import REQUEST, ServerRun, request_all, started_server
 from .shape import added, is_promised, program_calls, program_shapes, shape, start_shapes
 from .strace import BEGIN, END, Call, PAUSE, Trace, run_strace
 from .tcp_info import data_segments_in
-
-__all__ = [
-    "AnsweringPeer", "BEGIN", "BUILD_ROOT", "CC", "COMMAND", "CURING_MODES", "Call", "ClientRun",
-    "Connection", "CrossingPeer", "DESTINATION", "END", "Finished", "HOOK_LIB", "IS_32", "KEEP", "LIB",
-    "LISTENER", "MODES", "MODE_NUMBERS", "NO_ARM", "PASSING_MODES", "PAUSE",
-    "PROCESSOR", "PROGRAMS", "Peer", "REQUEST", "ROW", "SOURCE_ROOT", "STALL_MS", "ServerRun",
-    "SilentPeer", "StatsFile", "ToldPeer", "Trace", "VERDICT_CODES", "WARM", "WIDE", "add_files",
-    "added", "bare_env",
-    "command_of_everybody", "compile_c", "compile_rust", "control_of", "data_segments_in",
-    "descriptors_of", "directed_cases", "filled_manual", "free_port", "installed", "is_loaded",
-    "is_promised", "judged", "least", "mode_env", "needed_by", "only", "patiently", "pattern",
-    "podman_env", "preload_env", "program", "program_calls", "program_shapes", "read_reports",
-    "remove_cgroups", "report_pattern", "request_all", "run", "run_client", "run_directed",
-    "run_judged", "run_strace", "second_thread", "shape", "skip", "start_shapes", "started",
-    "started_server", "stats_directory", "stats_files_in", "stats_flag", "stats_in", "total",
-    "two_namespaces", "unstall", "wait_for", "wait_for_stats_file", "wait_until", "with_capabilities",
-    "within", "write_control",
-]

@@ -3,11 +3,12 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
-from .library import BUILD_ROOT
+from .library import BUILD_ROOT, skip
 
 # The compiler, with its options for the library's architecture (scripts/arch) or sanitizer
 # (scripts/sanitize).
@@ -34,6 +35,18 @@ def compile_rust(source, *flags):
     source = Path(source)
     command = ["rustc", "--edition=2018", "-O", *flags, str(source)]
     return _built(source.stem, command, [], [source, Path(__file__).parent / "raw.rs"])
+
+
+def compile_go(source, name):
+    """The path of the static binary made from `source`; Go itself remembers what has not changed."""
+    go = shutil.which("go")
+    if not go:
+        skip("there is no go")
+    binary = BUILD_ROOT / "test-bin" / name
+    binary.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run([go, "build", "-o", binary, source], check=True, timeout=300,
+                   env={**os.environ, "CGO_ENABLED": "0", "GO111MODULE": "off"})
+    return binary
 
 
 def _built(name, command, links, texts):

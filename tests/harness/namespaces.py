@@ -3,14 +3,12 @@
 
 import subprocess
 
+from .process import spawned
+
 
 def started(stack, *words):
     """A process with its output read, until the stack of contexts ends."""
-    process = subprocess.Popen([*map(str, words)], stdout=subprocess.PIPE, text=True)
-    stack.callback(process.stdout.close)
-    stack.callback(process.wait)
-    stack.callback(process.kill)
-    return process
+    return stack.enter_context(spawned(words, stdout=subprocess.PIPE))
 
 
 def within(process, *words):

@@ -7,6 +7,7 @@ import subprocess
 import threading
 from dataclasses import dataclass
 
+from .library import bare_env
 
 # How a program of another processor runs here (scripts/arch): "qemu-arm -L FOLDER".
 _QEMU = os.environ.get("UNSTALL_TESTS_QEMU", "").split()
@@ -46,6 +47,17 @@ def run(argv, env, *, timeout=60, check=True, **popen):
     if check and done.returncode != 0:
         raise AssertionError(f"{argv} ended with {done.returncode}\n{done.stdout}{done.stderr}")
     return Finished(done.returncode, done.stdout, done.stderr)
+
+
+@contextlib.contextmanager
+def spawned(argv, env=None, **popen):
+    """A child, bare by default, whose pipes are of text; at the end it is killed and waited for."""
+    popen = {"text": True, **popen}
+    with subprocess.Popen([str(word) for word in argv], env=env or bare_env(), **popen) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def is_loaded(pid):

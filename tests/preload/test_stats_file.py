@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """UNSTALL_STATS: the file agrees with the program's calls, and nothing about it can hurt the program."""
 
+import contextlib
 import os
 import re
 import resource
@@ -9,10 +10,10 @@ import subprocess
 
 import pytest
 
-from harness import (DESTINATION, LISTENER, MODE_NUMBERS, MODES, AnsweringPeer, SilentPeer, compile_c,
-                     mode_env, preload_env, program, program_shapes,
-                     request_all, run, run_client, run_strace, StatsFile, stats_directory, stats_in,
-                     stats_files_in, skip, started_server, added, wait_for_stats_file)
+from harness import (DESTINATION, LISTENER, MODES, MODE_NUMBERS, AnsweringPeer, SilentPeer, StatsFile, added,
+                     compile_c, mode_env, preload_env, program, program_shapes, request_all, run, run_client,
+                     run_strace, skip, spawned, started_server, stats_directory, stats_files_in, stats_in,
+                     wait_for_stats_file)
 
 HEADER, BODY, REPLY = 200, 100, 200
 HISTOGRAM_ERROR = 1 / 32
@@ -30,6 +31,22 @@ def exchanges(directory, mode, threads, connections, each, *more, **variables):
         done = run_client(program("stats_exchanges"), mode, *peer.target, threads, connections, each, *more,
                           UNSTALL_STATS=directory, timeout=120, **variables)
     return done, stats_in(directory)
+
+
+@contextlib.contextmanager
+def waiting(directory, threads, each):
+    """stats_exchanges, once it has made so many exchanges by each thread: it waits for a line."""
+    with AnsweringPeer() as peer, \
+            spawned([program("stats_exchanges"), *peer.target, threads, 1, each, "wait"],
+                    preload_env("auto", UNSTALL_STATS=directory), stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE) as child:
+        assert child.stdout.readline() == "ready\n"
+        yield child
+
+
+def python(directory, code, *words):
+    """The output of a script under the library."""
+    return run(["/usr/bin/python3", "-c", code, *words], preload_env("auto", UNSTALL_STATS=directory))
 
 
 # ---- counts ------------------------------------------------------
@@ -151,7 +168,7 @@ def test_more_endpoints_than_rows_go_to_other(directory):
             "for _ in range(40):\n"
             "    l = socket.socket(); l.bind(('127.0.0.1', 0)); l.listen(); open_ones.append(l)\n"
             "    c = socket.create_connection(l.getsockname()); c.send(b'x'); c.close()\n")
-    run(["/usr/bin/python3", "-c", code], preload_env("auto", UNSTALL_STATS=directory))
+    python(directory, code)
     stats_file = stats_in(directory)
     assert len(stats_file.rows) == 32
     assert stats_file.row(index=0)["connections"] == 9 and stats_file["lost_rows"] == 9
@@ -188,11 +205,11 @@ def test_a_one_way_stream_counts_while_it_runs(directory):
             "for _ in range(640): s.send(b'line')\n"
             "print('ready', flush=True); sys.stdin.read()\n")
     with SilentPeer() as peer:
-        child = subprocess.Popen(["/usr/bin/python3", "-c", code, *peer.target], stdin=subprocess.PIPE,
-                                 stdout=subprocess.PIPE, env=preload_env("auto", UNSTALL_STATS=directory))
-        assert child.stdout.readline() == b"ready\n"
-        assert stats_in(directory).row(role=DESTINATION)["writes"] == 640
-        child.communicate(timeout=20)
+        with spawned(["/usr/bin/python3", "-c", code, *peer.target],
+                     preload_env("auto", UNSTALL_STATS=directory), stdin=subprocess.PIPE,
+                     stdout=subprocess.PIPE) as child:
+            assert child.stdout.readline() == "ready\n"
+            assert stats_in(directory).row(role=DESTINATION)["writes"] == 640
 
 
 # ---- processes ------------------------------------------------------------
@@ -207,22 +224,15 @@ def test_a_process_without_tcp_has_no_file(directory):
 
 
 def test_a_socket_that_is_never_connected_makes_no_file(directory):
-    run(["/usr/bin/python3", "-c", "import socket; socket.socket().close()"],
-        preload_env("auto", UNSTALL_STATS=directory))
+    python(directory, "import socket; socket.socket().close()")
     assert stats_files_in(directory) == []
 
 
 def test_the_file_can_be_read_after_kill(directory):
-    with AnsweringPeer() as peer:
-        child = subprocess.Popen([program("stats_exchanges"), *peer.target, "2", "1", "50", "wait"],
-                                 env=preload_env("auto", UNSTALL_STATS=directory), stdin=subprocess.PIPE,
-                                 stdout=subprocess.PIPE)
-        assert child.stdout.readline() == b"ready\n"
+    with waiting(directory, 2, 50) as child:
         alive = stats_in(directory)
         child.kill()
         assert child.wait(20) == -signal.SIGKILL
-        child.stdout.close()
-        child.stdin.close()
     stats_file = stats_in(directory)
     assert stats_file["ended_monotonic_ns"] == 0
     for seen in (alive, stats_file):
@@ -232,13 +242,8 @@ def test_the_file_can_be_read_after_kill(directory):
 
 
 def test_no_descriptor_stays_open(directory):
-    with AnsweringPeer() as peer:
-        child = subprocess.Popen([program("stats_exchanges"), *peer.target, "1", "1", "5", "wait"],
-                                 env=preload_env("auto", UNSTALL_STATS=directory), stdin=subprocess.PIPE,
-                                 stdout=subprocess.PIPE)
-        assert child.stdout.readline() == b"ready\n"
+    with waiting(directory, 1, 5) as child:
         targets = [os.readlink(f"/proc/{child.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{child.pid}/fd")]
-        child.communicate(b"\n", timeout=20)
     assert not [target for target in targets if str(directory) in target]
     assert len(targets) == 4, targets  # standard streams and the connection
 
@@ -313,7 +318,7 @@ def test_children_that_run_programs_make_no_file(directory):
             "os.waitpid(os.posix_spawn('/bin/true', ['true'], os.environ), 0)\n"
             "if os.fork() == 0: os.execv('/bin/true', ['true'])\n"
             "os.wait()\n")
-    run(["/usr/bin/python3", "-c", code], preload_env("auto", UNSTALL_STATS=directory))
+    python(directory, code)
     assert stats_in(directory)["ended_monotonic_ns"] > 0
 
 
@@ -338,7 +343,7 @@ def test_the_workers_of_a_server_of_root_count_too(directory, how):
             "    c = socket.create_connection(l.getsockname()); a, _ = l.accept()\n"
             "    c.send(b'x'); a.recv(1); a.send(b'y'); c.recv(1); os._exit(0)\n"
             "assert os.wait()[1] == 0\n")
-    done = run(["/usr/bin/python3", "-c", code], preload_env("auto", UNSTALL_STATS=directory))
+    done = python(directory, code)
     assert done.stderr == ""
     master, worker = stats_files_in(directory)
     assert (master.total("writes"), worker.total("writes"), worker.total("exchanges")) == (0, 2, 1)
@@ -347,8 +352,7 @@ def test_the_workers_of_a_server_of_root_count_too(directory, how):
 def test_becoming_another_user_alone_makes_no_file(directory):
     if os.geteuid() != 0:
         skip("only root can become another user")
-    run(["/usr/bin/python3", "-c", "import os; os.setuid(65534)"],
-        preload_env("auto", UNSTALL_STATS=directory))
+    python(directory, "import os; os.setuid(65534)")
     assert stats_files_in(directory) == []
 
 
@@ -357,8 +361,7 @@ def test_exec_ends_the_file_and_a_failed_one_does_not(directory):
             "l = socket.socket(); l.bind(('127.0.0.1', 0)); l.listen()\n"
             "try: os.execv('/nonexistent', ['x'])\n"
             "except OSError: pass\n"
-            "print(open('/dev/shm/' + os.listdir(os.environ['UNSTALL_STATS'])[0]) if 0 else '')\n"
-            "import mmap, struct\n"
+            "import struct\n"
             "path = os.environ['UNSTALL_STATS'] + '/' + os.listdir(os.environ['UNSTALL_STATS'])[0]\n"
             "print(struct.unpack_from('<Q', open(path, 'rb').read(64), 40)[0])\n"
             "os.execv('/bin/true', ['true'])\n")
@@ -368,14 +371,9 @@ def test_exec_ends_the_file_and_a_failed_one_does_not(directory):
 
 
 def test_a_running_process_takes_what_it_uses(directory):
-    with AnsweringPeer() as peer:
-        child = subprocess.Popen([program("stats_exchanges"), *peer.target, "1", "1", "5", "wait"],
-                                 env=preload_env("auto", UNSTALL_STATS=directory), stdin=subprocess.PIPE,
-                                 stdout=subprocess.PIPE)
-        assert child.stdout.readline() == b"ready\n"
+    with waiting(directory, 1, 5):
         path, = directory.iterdir()
         assert path.stat().st_blocks * 512 < 600_000
-        child.communicate(b"\n", timeout=20)
 
 
 def test_what_an_ended_process_leaves_is_small(directory):
@@ -429,18 +427,12 @@ def test_a_symbolic_link_is_refused(directory, tail):
     assert list(real.iterdir()) == []
 
 
-def test_a_directory_that_is_not_there(directory):
-    refused(directory / "gone", "no such directory")
-
-
-def test_a_path_of_great_length(directory):
-    refused(f"{directory}/{'x/' * 600}", "no such directory")
-    refused(f"{directory}/{'x/' * 2100}", "cannot be opened")
-
-
-def test_a_file_in_place_of_the_directory(directory):
+@pytest.mark.parametrize("name, expected", [
+    ("gone", "no such directory"), ("x/" * 600, "no such directory"), ("x/" * 2100, "cannot be opened"),
+    ("file", "expected a directory")], ids=["gone", "a long path", "a longer path", "a file"])
+def test_a_directory_that_is_none(directory, name, expected):
     (directory / "file").write_text("")
-    refused(directory / "file", "expected a directory")
+    refused(f"{directory}/{name}", expected)
 
 
 def test_a_disk_is_refused(tmp_path):
@@ -467,7 +459,7 @@ def test_no_descriptor_to_be_had(directory):
             "l = socket.socket(); l.bind(('127.0.0.1', 0))\n"
             "resource.setrlimit(resource.RLIMIT_NOFILE, (l.fileno() + 1, 99))\n"
             "l.listen(); print('listens')\n")
-    done = run(["/usr/bin/python3", "-c", code], preload_env("auto", UNSTALL_STATS=directory))
+    done = python(directory, code)
     assert done.stdout == "listens\n" and done.stderr.count("unstall:") == 1
 
 
@@ -570,7 +562,7 @@ def test_a_quiet_process_makes_no_call(directory):
             "l = socket.socket(); l.bind(('127.0.0.1', 0)); l.listen()\n"
             "c = socket.create_connection(l.getsockname()); a, _ = l.accept()\n"
             "c.send(b'x'); c.send(b'y'); a.recv(9); a.send(b'z'); c.recv(9); c.close(); print('done')\n")
-    done = run(["/usr/bin/python3", "-c", code], preload_env("auto", UNSTALL_STATS=directory))
+    done = python(directory, code)
     assert done.stdout == "done\n" and done.stderr == ""
     assert stats_files_in(directory) == []
 

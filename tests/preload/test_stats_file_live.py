@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from harness import (CURING_MODES, DESTINATION, KEEP, LISTENER, MODE_NUMBERS, MODES, NO_ARM, STALL_MS,
+from harness import (CURING_MODES, DESTINATION, KEEP, LISTENER, MODES, MODE_NUMBERS, NO_ARM, STALL_MS,
                      AnsweringPeer, judged, least, patiently, pattern, preload_env, program, run, run_client,
-                     run_judged, run_strace, stats_directory, stats_flag, stats_in, stats_files_in,
+                     run_judged, run_strace, spawned, stats_directory, stats_files_in, stats_flag, stats_in,
                      wait_for_stats_file, write_control)
 from harness.patience import TRIES
 
@@ -336,10 +336,9 @@ def test_by_peer_and_by_listener(directory):
               "while True:\n"
               "    c, _ = l.accept(); threading.Thread(target=serve, args=(c,), daemon=True).start()\n")
     for assign, most in (("peer", 2), ("listener", 1)):
-        child = subprocess.Popen(["/usr/bin/python3", "-c", server], stdout=subprocess.PIPE, text=True,
-                                 env=preload_env("auto", UNSTALL_STATS=directory, UNSTALL_ARMS="off:1,auto:1",
-                                                 UNSTALL_SEED=5, UNSTALL_ASSIGN=assign))
-        try:
+        with spawned(["/usr/bin/python3", "-c", server], preload_env("auto", UNSTALL_STATS=directory,
+                     UNSTALL_ARMS="off:1,auto:1", UNSTALL_SEED=5, UNSTALL_ASSIGN=assign),
+                     stdout=subprocess.PIPE) as child:
             port = int(child.stdout.readline())
             clients = "import socket, sys\nfor a in sys.argv[2:] * 2:\n" \
                       "    s = socket.create_connection(('127.0.0.1', int(sys.argv[1])),\n" \
@@ -347,10 +346,6 @@ def test_by_peer_and_by_listener(directory):
                       "    s.send(b'q'); s.recv(1); s.close()\n"
             subprocess.run(["/usr/bin/python3", "-c", clients, str(port), *sources], check=True, timeout=30)
             stats_file = stats_in(directory)
-        finally:
-            child.kill()
-            child.wait()
-            child.stdout.close()
         arms = {}
         for record in stats_file["records"]:
             arms.setdefault(record["peer"]["bytes"], set()).add(record["arm"])

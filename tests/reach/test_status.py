@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from harness import (COMMAND, LIB, AnsweringPeer, bare_env, command_of_everybody, preload_env, run, skip,
-                     unstall, wait_until)
+                     spawned, unstall, wait_until)
 
 NOBODY = 65534
 PYTHON = ["/usr/bin/python3", "-S", "-c"]
@@ -39,13 +39,8 @@ time.sleep(300)
 
 @contextlib.contextmanager
 def running(words, env=None, **popen):
-    process = subprocess.Popen([str(word) for word in words], env=env or bare_env(), text=True,
-                               stdout=subprocess.PIPE, **popen)
-    try:
+    with spawned(words, env or bare_env(), stdout=subprocess.PIPE, **popen) as process:
         yield process
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def status():

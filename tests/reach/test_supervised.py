@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import (BUILD_ROOT, COMMAND, LIB, PROGRAMS, WARM, AnsweringPeer, bare_env, compile_c,
+from harness import (COMMAND, LIB, PROGRAMS, WARM, AnsweringPeer, bare_env, compile_c, compile_go,
                      compile_rust, descriptors_of, patiently, pattern, program, run, skip,
                      wait_for)
 
@@ -35,18 +35,6 @@ def own(name, *flags, **options):
     return compile_c(HERE / f"{name}.c", f"-I{PROGRAMS}", *flags, **options)
 
 
-def in_go():
-    """Built with the pure Go resolver, so that the program is static."""
-    go = shutil.which("go")
-    if not go:
-        skip("Go is not installed")
-    binary = BUILD_ROOT / "test-bin/reach-go"
-    binary.parent.mkdir(exist_ok=True)
-    env = {**os.environ, "CGO_ENABLED": "0", "GO111MODULE": "off"}
-    subprocess.run([go, "build", "-o", binary, HERE / "client.go"], check=True, env=env, timeout=300)
-    return binary
-
-
 def with_musl():
     """Debian's musl folder lacks the kernel's headers: they come from the system's, searched last."""
     return own("raw", "-static", "-idirafter", "/usr/include", "-idirafter", "/usr/include/x86_64-linux-gnu",
@@ -63,7 +51,7 @@ SUBJECTS = {
     "raw system calls": (lambda: own("raw"), [], ["--how", "seccomp"]),
     "static musl": (with_musl, [], []),
     "Rust with raw system calls": (lambda: compile_rust(HERE / "client.rs"), [], ["--how", "seccomp"]),
-    "Go": (in_go, [], []),
+    "Go": (lambda: compile_go(HERE / "client.go", "reach-go"), [], []),  # its own resolver: static
     "ring, socket made before": (ring, ["before"], ["--how=seccomp"]),
     "ring, socket made after": (ring, ["after"], ["--how", "seccomp"]),
     "static ring": (lambda: ring("-static"), ["after"], []),
