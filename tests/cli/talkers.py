@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Programs that talk when the test says so, started by `unstall run`."""
+"""Programs that talk when the test says so, started by `unstall run`, and one that talks on and on."""
 
 import contextlib
 import json
-import shutil
 import statistics
 import subprocess
-import tempfile
 from pathlib import Path
 
-from harness import COMMAND, WARM, AnsweringPeer, bare_env
+from harness import COMMAND, WARM, AnsweringPeer, preload_env, spawned
 
 TALKER = Path(__file__).parent / "programs/talker.py"
+STALLER = TALKER.with_name("staller.py")
 TRIES = 5
 
 
@@ -57,25 +56,17 @@ class Talker:
 def started_talker(*options, bare=False, **popen):
     """A talker with its peer; `options` are for `unstall run`."""
     start = [] if bare else [COMMAND, "run", *options, "--"]
-    popen.setdefault("env", bare_env())
     with AnsweringPeer() as peer:
         words = [*start, "/usr/bin/python3", "-S", TALKER, *peer.target]
-        process = subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, text=True, bufsize=1, **popen)
-        try:
+        with spawned(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1, **popen) as process:
             yield Talker(process)
-        finally:
-            process.kill()
-            process.wait()
-            process.stdin.close()
-            process.stdout.close()
 
 
 @contextlib.contextmanager
-def stats_folder():
-    """A folder such as UNSTALL_STATS wants it."""
-    folder = Path(tempfile.mkdtemp(prefix="unstall-test-", dir="/dev/shm"))
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder)
+def staller(folder, peer, how="", mode="observe", program=STALLER, **popen):
+    """A Python client that stalls for ever, or has made `how` exchanges and waits (programs/staller.py)."""
+    popen.setdefault("env", preload_env(mode, UNSTALL_STATS=folder))
+    with spawned(["/usr/bin/python3", program, *peer.target, str(how)], stdin=subprocess.PIPE,
+                 stdout=subprocess.PIPE, **popen) as process:
+        assert ("done\n" if str(how).isdigit() else "ready\n") in iter(process.stdout.readline, "")
+        yield process

@@ -5,6 +5,7 @@ import contextlib
 import os
 import re
 import shlex
+import shutil
 import socket
 import subprocess
 import threading
@@ -13,20 +14,9 @@ import pytest
 
 from harness import COMMAND, SOURCE_ROOT, AnsweringPeer, bare_env, preload_env, run, skip, unstall
 from stats_files import PROGRAMS, stats_folder
+from talkers import STALLER, staller
 
 REFUSED = 125  # the command line is wrong, or cannot work
-CLIENT = """
-import socket, sys, time
-s = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
-for _ in range(int(sys.argv[2])):
-    s.send(b"a" * 200)
-    s.send(b"b" * 100)
-    n = 0
-    while n < 200:
-        n += len(s.recv(200))
-print("done", flush=True)
-time.sleep(float(sys.argv[3]))
-"""
 
 
 def advised(text):
@@ -93,15 +83,9 @@ def test_of_a_folder_that_can_have_none_another_is_advised_that_can(there, tmp_p
 @contextlib.contextmanager
 def client(folder, peer, where, mode="observe"):
     """A script that was started by its relative path, has stalled, and runs on."""
-    (where / "client.py").write_text(CLIENT, encoding="utf-8")
-    words = ["/usr/bin/python3", "client.py", str(peer.target[1]), "8", "60"]
-    with subprocess.Popen(words, cwd=where, env=preload_env(mode, UNSTALL_STATS=folder), text=True,
-                          stdout=subprocess.PIPE) as process:
-        try:
-            assert process.stdout.readline() == "done\n"
-            yield process
-        finally:
-            process.kill()
+    shutil.copy(STALLER, where / "client.py")
+    with staller(folder, peer, 8, mode, "client.py", cwd=where) as process:
+        yield process
 
 
 def test_each_advice_of_a_report_works(tmp_path):
@@ -117,7 +101,7 @@ def test_each_advice_of_a_report_works(tmp_path):
         works(who, "--time", "0.2")
         works(switch, "--wait", "0")
     with AnsweringPeer() as peer:
-        again[-3:] = [str(peer.target[1]), "2", "0"]
+        again[-3:] = [*map(str, peer.target), "2"]
         assert works(again, cwd="/").stdout == "done\n"
 
 
@@ -169,8 +153,8 @@ def test_of_a_server_an_experiment_is_advised_that_does_not_wait_for_its_end():
 def test_a_sender_that_has_ended_is_not_to_be_inspected_by_its_id():
     """The advice was `unstall doctor PID` of a process that was no more."""
     with AnsweringPeer() as peer:
-        words = ["/usr/bin/python3", "-c", CLIENT, str(peer.target[1]), "60", "0"]
-        with subprocess.Popen(words, stdout=subprocess.DEVNULL):
+        words = ["/usr/bin/python3", STALLER, *map(str, peer.target), "60"]
+        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL):
             text = unstall("scan", "--time", "6", "--port", str(peer.target[1])).stdout
     (command,) = advised(text[text.index("Next:"):])
     assert command[:3] == ["unstall", "observe", "--"] and command[3].startswith("python3")

@@ -546,7 +546,7 @@ def test_one_direction_alone_proves_nothing(tmp_path):
 @pytest.mark.parametrize("times, words", [(1, "1 packet is cut"), (2, "2 packets are cut")])
 def test_what_is_left_out_beside_a_verdict_is_a_note(tmp_path, times, words):
     """It said "1 packets are"."""
-    capture = exchanges(lambda dialog, time, _: dialog.stall(time))
+    capture = stalls()
     time, frame, length = capture.ordered()[-1]
     packets = [*capture.ordered(), *[(time, frame[:40], length)] * times]
     found = judged(tmp_path, capture, packets=packets)

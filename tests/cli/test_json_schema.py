@@ -4,29 +4,21 @@
 import copy
 import json
 import os
-import subprocess
 
 import jsonschema
 import pytest
 from captures import Capture
 from stats_files import STALLING, make_stats_file, stats_folder
+from talkers import staller
 from test_explain_capture import published
 from test_explain_strace import stalling
 from test_report_text import TABLES
 from test_scan import Actor
 
-from harness import SOURCE_ROOT, AnsweringPeer, preload_env, unstall, wait_for_stats_file
+from harness import SOURCE_ROOT, AnsweringPeer, unstall
 
 SCHEMAS = {path.stem: json.loads(path.read_text(encoding="utf-8"))
            for path in sorted((SOURCE_ROOT / "data/schema").glob("*.json"))}
-TALKER = """
-import socket, sys
-with socket.create_connection((sys.argv[1], int(sys.argv[2]))) as s:
-    while True:
-        s.send(b"a" * 200)
-        s.send(b"b" * 100)
-        s.recv(1000)
-"""
 
 
 def complaints(told):
@@ -71,16 +63,12 @@ def status(_):
 
 def live(_):
     """A process that runs: set, and the report and the diagnosis with all that only such a one has."""
-    with AnsweringPeer() as peer, stats_folder() as folder:
-        with subprocess.Popen(["/usr/bin/python3", "-c", TALKER, *peer.target],
-                              env=preload_env("observe", UNSTALL_STATS=folder)) as process:
-            wait_for_stats_file(folder)
-            yield unstall("observe", "--json", "--time", "1", process.pid)
-            yield unstall("set", "--json", process.pid, "auto")
-            yield unstall("set", "--json", "--arms", "off:50,auto:50", process.pid)
-            yield unstall("report", "--json", process.pid)
-            yield unstall("doctor", "--json", process.pid)
-            process.kill()
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process:
+        yield unstall("observe", "--json", "--time", "1", process.pid)
+        yield unstall("set", "--json", process.pid, "auto")
+        yield unstall("set", "--json", "--arms", "off:50,auto:50", process.pid)
+        yield unstall("report", "--json", process.pid)
+        yield unstall("doctor", "--json", process.pid)
 
 
 FORMS = [report, report_folder, scan, explain, doctor, status, live]

@@ -13,8 +13,9 @@ import urllib.request
 
 import pytest
 
-from harness import COMMAND, AnsweringPeer, bare_env, free_port, preload_env, unstall
+from harness import COMMAND, AnsweringPeer, free_port, preload_env, spawned, unstall
 from stats_files import STALLING, make_stats_file, stats_folder
+from talkers import STALLER
 
 LABELS = 'pid="4711",program="python3",endpoint="127.0.0.1:8080",role="destination",arm="",mode="observe"'
 
@@ -33,15 +34,9 @@ def samples(text):
 @contextlib.contextmanager
 def served(folder, where="0"):
     """The server; gives (process, URL)."""
-    process = subprocess.Popen([COMMAND, "metrics", "--listen", where, folder], env=bare_env(), text=True,
-                               stderr=subprocess.PIPE)
-    try:
+    with spawned([COMMAND, "metrics", "--listen", where, folder], stderr=subprocess.PIPE) as process:
         line = process.stderr.readline()
         yield process, re.search(r"http://\S+", line).group()
-    finally:
-        process.kill()
-        process.wait()
-        process.stderr.close()
 
 
 OPEN = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"
@@ -114,22 +109,13 @@ def test_labels_cannot_be_broken_out_of(tmp_path):
 
 
 def test_counters_grow_while_processes_come_and_go():
-    talker = r"""
-import socket, sys
-s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
-for _ in range(12):
-    s.send(b"a" * 200)
-    s.send(b"b" * 100)
-    n = 0
-    while n < 200:
-        n += len(s.recv(200))
-"""
     before, steps = {}, 0
     with AnsweringPeer() as peer, stats_folder() as folder:
         running = []
         for turn in range(10):
             if turn in (0, 2, 4):
-                running.append(subprocess.Popen(["/usr/bin/python3", "-c", talker, *peer.target],
+                running.append(subprocess.Popen(["/usr/bin/python3", STALLER, *peer.target, "12"],
+                                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                                 env=preload_env("observe", UNSTALL_STATS=folder)))
             if turn == 3:
                 running[0].kill()

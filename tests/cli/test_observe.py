@@ -17,9 +17,10 @@ import pytest
 from test_scan import scan_until_told
 
 from harness import (COMMAND, VERDICT_CODES, AnsweringPeer, bare_env, command_of_everybody, compile_c,
-                     patiently, preload_env, program, run, second_thread, skip, unstall, wait_for,
+                     patiently, preload_env, program, run, second_thread, skip, spawned, unstall, wait_for,
                      wait_for_stats_file)
 from stats_files import PROGRAMS, stats_folder
+from talkers import STALLER, staller
 
 FOLDER = Path(f"/dev/shm/unstall-{os.geteuid()}")
 
@@ -179,7 +180,7 @@ def test_after_the_time_the_program_is_asked_to_end(authors, runtime):
 def test_an_end_by_the_time_is_no_kill(runtime):
     """The report called it killed, and the exit code 143 stopped a script with set -e."""
     with AnsweringPeer() as peer:
-        done = unstall("observe", "--time", "2", "/usr/bin/python3", "-c", TALKER, *peer.target,
+        done = unstall("observe", "--time", "2", "/usr/bin/python3", STALLER, *peer.target,
                        env=bare_env(XDG_RUNTIME_DIR=runtime))
     assert done.returncode == 0
     assert re.match(r"python3[.\d]* \(pid \d+\), mode observe, ended after (1\.[5-9]|[2-9])", done.stderr)
@@ -264,32 +265,10 @@ def test_the_shared_folder_may_go_while_another_observe_ends(authors):
     assert "loses" in done.stderr
 
 
-TALKER = r"""
-import socket, sys
-s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
-for made in range(1000000):
-    s.send(b"a" * 200)
-    s.send(b"b" * 100)
-    n = 0
-    while n < 200:
-        n += len(s.recv(200))
-    if made == 2:  # the connection is in the statistics
-        print("ready", flush=True)
-"""
-
-
 def test_a_running_process_is_watched_for_what_comes():
-    with AnsweringPeer() as peer, stats_folder() as folder:
-        process = subprocess.Popen(["/usr/bin/python3", "-c", TALKER, *peer.target], text=True,
-                                   env=preload_env("observe", UNSTALL_STATS=folder), stdout=subprocess.PIPE)
-        try:
-            process.stdout.readline()
-            done = unstall("observe", str(process.pid), "--time", "2", "--json", check=True)
-            whole = json.loads(unstall("report", "--json", str(process.pid), check=True).stdout)
-        finally:
-            process.kill()
-            process.wait()
-            process.stdout.close()
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process:
+        done = unstall("observe", str(process.pid), "--time", "2", "--json", check=True)
+        whole = json.loads(unstall("report", "--json", str(process.pid), check=True).stdout)
     told = json.loads(done.stdout)
 
     def seen(report, name):
@@ -304,46 +283,29 @@ def test_a_running_process_is_watched_for_what_comes():
 
 def test_the_time_watched_is_told_beside_the_time_that_the_process_runs():
     """Of a process that was idle it said that no connection has carried bytes, in all its life."""
-    idle = TALKER.replace("1000000", "3") + "print('idle', flush=True)\nsys.stdin.read()\n"
-    with AnsweringPeer() as peer, stats_folder() as folder:
-        process = subprocess.Popen(["/usr/bin/python3", "-c", idle, *peer.target], text=True,
-                                   env=preload_env("observe", UNSTALL_STATS=folder), stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE)
-        try:
-            while process.stdout.readline() != "idle\n":
-                pass
-            said = unstall("observe", str(process.pid), "--time", "300ms", check=True).stderr
-        finally:
-            process.communicate("")
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer, 3) as process:
+        said = unstall("observe", str(process.pid), "--time", "300ms", check=True).stderr
     assert re.search(r"mode observe, running for .*, watched for [\d.]+ m?s$", said, re.M)
     assert re.search(r"no TCP connection of python3\S* \(pid \d+\) has carried bytes in the time watched, "
                      r"[\d.]+ m?s\.", " ".join(said.split()))
 
 
 def test_watching_ends_with_the_user_or_the_process():
-    with AnsweringPeer() as peer, stats_folder() as folder:
-        process = subprocess.Popen(["/usr/bin/python3", "-c", TALKER, *peer.target], text=True,
-                                   env=preload_env("observe", UNSTALL_STATS=folder), stdout=subprocess.PIPE)
-        try:
-            process.stdout.readline()
-            for end in ("user", "process"):
-                watcher = subprocess.Popen([COMMAND, "observe", str(process.pid)], env=bare_env(), text=True,
-                                           stderr=subprocess.PIPE)
-                assert watcher.stderr.readline().endswith("Ctrl-C ends this and prints the report\n")
-                wait_for_exchanges(process)
-                if end == "user":
-                    watcher.send_signal(signal.SIGINT)
-                else:
-                    process.kill()
-                    process.wait()
-                _, told = watcher.communicate(timeout=20)
-                assert watcher.returncode == 1, "it stalls"
-                assert "loses" in told
-                assert ("killed" if end == "process" else "running for") in told
-        finally:
-            process.kill()
-            process.wait()
-            process.stdout.close()
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process:
+        for end in ("user", "process"):
+            watcher = subprocess.Popen([COMMAND, "observe", str(process.pid)], env=bare_env(), text=True,
+                                       stderr=subprocess.PIPE)
+            assert watcher.stderr.readline().endswith("Ctrl-C ends this and prints the report\n")
+            wait_for_exchanges(process)
+            if end == "user":
+                watcher.send_signal(signal.SIGINT)
+            else:
+                process.kill()
+                process.wait()
+            _, told = watcher.communicate(timeout=20)
+            assert watcher.returncode == 1, "it stalls"
+            assert "loses" in told
+            assert ("killed" if end == "process" else "running for") in told
 
 
 def test_a_running_process_without_statistics_is_watched_through_the_kernel(authors, tmp_path):
@@ -379,15 +341,11 @@ def test_without_privilege_an_own_process_is_watched_by_samples(authors):
     nobody = {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/", "env": bare_env()}
     with AnsweringPeer() as peer, command_of_everybody() as command:
         program = shutil.copy(authors, command.parent)
-        process = subprocess.Popen([program, *peer.target, "1000"], **nobody)
-        try:
+        with spawned([program, *peer.target, "1000"], **nobody) as process:
             done = scan_until_told(
                 lambda seconds: run([command, "observe", process.pid, "--time", seconds], check=False,
                                     **nobody),
                 lambda done: "stalls of" in done.stderr)
-        finally:
-            process.kill()
-            process.wait()
     lost = r"About \d+ stalls of \d+(\.\d)? ms cost \d"
     assert re.search(lost, done.stderr)
     assert "source sampled" in done.stderr and f"({process.pid})" in done.stderr
@@ -396,12 +354,8 @@ def test_without_privilege_an_own_process_is_watched_by_samples(authors):
 def test_lines_that_the_json_has_no_place_for_are_not_asked_for(authors):
     """Once the process was stopped for them, and they were left out without a word."""
     with AnsweringPeer() as peer:
-        process = subprocess.Popen([authors, *peer.target, "100"], env=bare_env())
-        try:
+        with spawned([authors, *peer.target, "100"]) as process:
             done = unstall("observe", "--who", "--json", "--time", "1", str(process.pid))
-        finally:
-            process.kill()
-            process.wait()
     assert (done.returncode, done.stderr) == (
         125, f"unstall observe: --who: process {process.pid} keeps no statistics, and the JSON of a scan has "
         "no place for lines; leave out --json\n")
@@ -451,18 +405,10 @@ def wait_for_exchanges(process):
 @pytest.mark.parametrize("statistics", [True, False])
 def test_an_interrupt_as_soon_as_it_is_offered_ends_the_watching(statistics):
     """It came before its handler, and there was no report.  strace(1) sends it at the write of the offer."""
-    with AnsweringPeer() as peer, stats_folder() as folder:
-        env = preload_env("observe", UNSTALL_STATS=folder) if statistics else bare_env()
-        process = subprocess.Popen(["/usr/bin/python3", "-c", TALKER, *peer.target], text=True, env=env,
-                                   stdout=subprocess.PIPE)
-        try:
-            process.stdout.readline()
-            done = run(["strace", "-o", "/dev/null", "-e", "inject=write:signal=SIGINT:when=1", COMMAND,
-                        "observe", process.pid], bare_env(), check=False)
-        finally:
-            process.kill()
-            process.wait()
-            process.stdout.close()
+    with AnsweringPeer() as peer, stats_folder() as folder, \
+            staller(folder, peer, **({} if statistics else {"env": bare_env()})) as process:
+        done = run(["strace", "-o", "/dev/null", "-e", "inject=write:signal=SIGINT:when=1", COMMAND,
+                    "observe", process.pid], bare_env(), check=False)
     assert done.returncode in VERDICT_CODES.values()
     assert "Ctrl-C ends this and prints the report\n" in done.stderr
     assert re.search("running for" if statistics else f"Scanned process {process.pid} for", done.stderr)
@@ -523,12 +469,8 @@ def test_a_page_that_cannot_be_written_is_said_before_the_program_runs(tmp_path)
 
 def test_a_running_process_as_a_page(runtime, authors, tmp_path):
     with AnsweringPeer() as peer:
-        process = subprocess.Popen([authors, *peer.target, "1000"], stdout=subprocess.DEVNULL,
-                                   env=preload_env("observe", UNSTALL_STATS=runtime))
-        try:
+        with spawned([authors, *peer.target, "1000"], preload_env("observe", UNSTALL_STATS=runtime),
+                     stdout=subprocess.DEVNULL) as process:
             wait_for_stats_file(runtime)
             done = unstall("observe", "--html", tmp_path / "page.html", "--time", "1", str(process.pid))
-        finally:
-            process.kill()
-            process.wait()
     assert done.returncode == 1 and "send_body" in (tmp_path / "page.html").read_text(encoding="utf-8")

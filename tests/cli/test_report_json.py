@@ -6,26 +6,12 @@ import json
 import os
 import re
 import signal
-import subprocess
 
 import pytest
 
-from harness import SOURCE_ROOT, AnsweringPeer, filled_manual, patiently, preload_env, unstall
+from harness import SOURCE_ROOT, AnsweringPeer, filled_manual, patiently, unstall
 from stats_files import STALLING, make_stats_file, stats_folder
-
-TALKER = r"""
-import os, signal, socket, sys
-s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
-for _ in range(int(sys.argv[3])):
-    s.send(b"a" * 200)
-    s.send(b"b" * 100)
-    n = 0
-    while n < 200:
-        n += len(s.recv(200))
-print("done", flush=True)
-sys.stdin.read()
-"""
-
+from talkers import staller
 
 def report(*words):
     return json.loads(unstall("report", "--json", *words, check=True).stdout)
@@ -85,18 +71,8 @@ def test_the_processes_of_a_folder_add_up(tmp_path):
 @contextlib.contextmanager
 def started_talker():
     """A Python client that has made 20 exchanges of two small writes, and waits."""
-    with AnsweringPeer() as peer, stats_folder() as folder:
-        process = subprocess.Popen(["/usr/bin/python3", "-c", TALKER, *peer.target, "20"],
-                                   env=preload_env("observe", UNSTALL_STATS=folder), text=True,
-                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        try:
-            assert process.stdout.readline() == "done\n"
-            yield process, folder, peer
-        finally:
-            process.kill()
-            process.wait()
-            process.stdin.close()
-            process.stdout.close()
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer, 20) as process:
+        yield process, folder, peer
 
 
 @pytest.fixture(name="talker")

@@ -12,7 +12,7 @@ import pytest
 
 from harness import HOOK_LIB, LIB, AnsweringPeer, bare_env, compile_c, patiently, preload_env, unstall
 from stats_files import PROGRAMS, STALLING, make_stats_file, stats_folder
-from talkers import started_talker
+from talkers import STALLER, started_talker
 
 SOURCE = PROGRAMS / "two_authors.c"
 
@@ -222,18 +222,9 @@ def test_stacks_can_be_forbidden(folder):
 
 
 def test_a_script_is_not_blamed_on_its_interpreter(folder):
-    program = r"""
-import socket, sys
-s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
-for _ in range(5):
-    s.send(b"a" * 200)
-    s.send(b"b" * 100)
-    n = 0
-    while n < 200:
-        n += len(s.recv(200))
-"""
     with AnsweringPeer() as peer:
-        subprocess.run(["/usr/bin/python3", "-c", program, *peer.target], check=True, timeout=30,
+        subprocess.run(["/usr/bin/python3", STALLER, *peer.target, "5"], check=True, timeout=30,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                        env=preload_env("observe", UNSTALL_STATS=folder))
     text = told(folder)
     assert re.search(r"are written by what python3[.0-9]* interprets", text)

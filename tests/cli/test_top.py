@@ -11,50 +11,15 @@ import uuid
 
 import pytest
 
-from harness import COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, skip, unstall, wait_for
+from harness import COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, skip, spawned, unstall, wait_for
 from stats_files import PROGRAMS, STALLING, make_stats_file, stats_folder
-
-TALKER = r"""
-import socket, sys
-s = socket.create_connection((sys.argv[1], int(sys.argv[2])))
-print("ready", flush=True)
-while True:
-    s.send(b"a" * 200)
-    s.send(b"b" * 100)
-    n = 0
-    while n < 200:
-        n += len(s.recv(200))
-"""
-
-
-RECONNECTING = TALKER.replace("while True:", """while True:
-    s.close()
-    s = socket.create_connection((sys.argv[1], int(sys.argv[2])))""")
-
-
-@contextlib.contextmanager
-def talker(folder, peer, mode="observe", program_text=TALKER):
-    """A Python client that stalls for ever."""
-    process = subprocess.Popen(["/usr/bin/python3", "-c", program_text, *peer.target], text=True,
-                               env=preload_env(mode, UNSTALL_STATS=folder), stdout=subprocess.PIPE)
-    try:
-        assert process.stdout.readline() == "ready\n"
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
+from talkers import staller
 
 @contextlib.contextmanager
 def program(folder, *words):
     """A program that talks for ever, under the library."""
-    process = subprocess.Popen(list(map(str, words)), env=preload_env("observe", UNSTALL_STATS=folder))
-    try:
+    with spawned(words, preload_env("observe", UNSTALL_STATS=folder)) as process:
         yield process
-    finally:
-        process.kill()
-        process.wait()
 
 
 class Terminal:
@@ -95,7 +60,7 @@ class Terminal:
 
 
 def test_one_line_for_each_endpoint_of_each_process():
-    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process:
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process:
         text = unstall("top", "--once", folder, check=True).stdout
         assert max(map(len, text.splitlines())) <= 80
         summary, heading, line = text.splitlines()
@@ -108,8 +73,8 @@ def test_one_line_for_each_endpoint_of_each_process():
 
 
 def test_one_process_can_be_watched():
-    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer), \
-         talker(folder, peer) as process:
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer), \
+         staller(folder, peer) as process:
         _, _, *lines = unstall("top", "--once", str(process.pid), check=True).stdout.splitlines()
         assert [line.split()[0] for line in lines] == [str(process.pid)]
 
@@ -127,7 +92,7 @@ def test_ended_processes_are_counted_and_not_shown(tmp_path):
 ])
 def test_a_narrow_terminal_shows_stalls_and_cures(columns, headings):
     """At 60 columns a line ended behind the median, and stalls, by which it is sorted, were not shown."""
-    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=columns) as terminal:
         screen = terminal.wait_for(rf"^ *{process.pid} python3\.\d+ +[\d.:]+ .* [1-9][\d.]* +0$")
         heading = next(line for line in screen.splitlines() if "ENDPOINT" in line)
@@ -138,14 +103,14 @@ def test_a_narrow_terminal_shows_stalls_and_cures(columns, headings):
 
 def test_a_name_of_ten_letters_is_whole_at_80_columns():
     """All of Python's services were "python3."."""
-    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
         terminal.wait_for(rf"^ *{process.pid} python3\.\d+ ")
 
 
 @pytest.mark.parametrize("columns", [80, 120])
 def test_the_screen_shows_what_happens(columns):
-    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=columns) as terminal:
         screen = terminal.wait_for(rf"^ *{process.pid} python3.* observe +\d+ +\d+(\.\d+)? ms")
         assert "by stalls, every 0.5 s   q quit  ? help  m mode" in screen
@@ -155,7 +120,7 @@ def test_the_screen_shows_what_happens(columns):
 
 
 def test_the_mode_is_switched_from_the_screen():
-    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
         terminal.wait_for(rf"^ *{process.pid} .* observe .* \d+(\.\d+)? ms")
         terminal.type("m")
@@ -170,7 +135,7 @@ def test_lines_from_before_a_change_of_mode_are_told_apart():
     """All lines of a process had its present mode, so that two were equal; and in mode off, where stalls are
     not looked for, there were "0" stalls."""
     with AnsweringPeer() as peer, stats_folder() as folder, \
-            talker(folder, peer, program_text=RECONNECTING) as process:
+            staller(folder, peer, "each") as process:
         def lines():
             text = unstall("top", "--once", "--interval", "0.5", folder, check=True).stdout
             return {line.split()[3]: line.split() for line in text.splitlines()[2:]}
@@ -189,8 +154,8 @@ def by_address(peer):
 def test_sorting_selecting_and_help():
     """Each key has another order than the key before it."""
     with AnsweringPeer() as peer, AnsweringPeer() as other, stats_folder() as folder, \
-         talker(folder, max(peer, other, key=by_address)) as one, \
-            talker(folder, min(peer, other, key=by_address), "auto") as two, \
+         staller(folder, max(peer, other, key=by_address)) as one, \
+            staller(folder, min(peer, other, key=by_address), mode="auto") as two, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
         def order():
             return [int(word) for word in re.findall(r"^ *(\d+) python", terminal.see(), re.MULTILINE)]
@@ -224,7 +189,7 @@ def test_sorting_selecting_and_help():
 
 def test_every_mode_can_be_chosen():
     """Their keys are others than in the list of lines: k is cork there, s the mode of the start."""
-    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
         terminal.wait_for(rf"^ *{process.pid} .* observe ")
         for key, said, mode in (("o", "off", "off"), ("b", "observe", "observe"), ("k", "cork", "cork"),
@@ -250,7 +215,7 @@ def test_the_interval_is_halved_and_doubled():
 
 
 def test_it_follows_the_size_of_the_terminal():
-    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
         terminal.wait_for(rf"^ *{process.pid} ")
         for columns, lines in ((120, 30), (40, 5), (80, 24)):
@@ -265,14 +230,14 @@ def test_processes_come_and_go():
     with AnsweringPeer() as peer, stats_folder() as folder, \
             Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
         terminal.wait_for("^No process here: start one")
-        with talker(folder, peer) as process:
+        with staller(folder, peer) as process:
             terminal.wait_for(rf"^ *{process.pid} python")
         terminal.wait_for("^0 running, 1 ended")
         wait_for(lambda: "python3" not in terminal.see())
 
 
 def test_colours_only_where_they_are_wanted():
-    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process:
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process:
         for env, coloured in (("NO_COLOR=1", False), ("-u NO_COLOR", True)):
             with Terminal(COMMAND, "top", "--interval", "0.3", folder, env=env) as terminal:
                 terminal.wait_for(rf"^ *{process.pid} .* \d+(\.\d+)? ms")
@@ -320,8 +285,8 @@ def test_a_terminal_without_a_screen_is_said(kind):
 
 def test_k_and_j_select_a_line_and_change_no_mode():
     """k, "up" in vi and less, set the selected process to off at once."""
-    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as one, \
-            talker(folder, peer) as two, \
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as one, \
+            staller(folder, peer) as two, \
             Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
         first, last = sorted([one.pid, two.pid])
 
@@ -344,7 +309,7 @@ def test_k_and_j_select_a_line_and_change_no_mode():
 
 
 def test_enter_opens_the_endpoint_and_any_key_leaves_it():
-    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder, env="LC_ALL=C.UTF-8") as terminal:
         terminal.wait_for(rf"^ *{process.pid} .* observe .* \d+(\.\d+)? ms")
         terminal.type("Enter")
@@ -390,7 +355,7 @@ def test_an_opened_endpoint_names_who_wrote_to_it(how, author, heading):
 
 def test_the_filter_hides_the_other_lines():
     with AnsweringPeer() as peer, AnsweringPeer() as other, stats_folder() as folder, \
-            talker(folder, peer) as first, talker(folder, other) as second, \
+            staller(folder, peer) as first, staller(folder, other) as second, \
             Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
         terminal.wait_for(rf"^ *{first.pid} .* ms")
         terminal.wait_for(rf"^ *{second.pid} .* ms")
@@ -412,7 +377,7 @@ def test_the_filter_hides_the_other_lines():
 
 def test_the_filter_has_its_effect_at_once_also_while_paused():
     """Once it had it at the next look, and a filter that hid all lines was reported as no process."""
-    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.3", folder, columns=120,
                      env="LC_ALL=C.UTF-8") as terminal:
         terminal.wait_for(rf"^ *{process.pid} .* ms.* [▆▇]{{3}}")
@@ -430,7 +395,7 @@ def test_the_filter_has_its_effect_at_once_also_while_paused():
 
 @pytest.mark.parametrize("columns, shown", [(80, False), (94, False), (95, True), (200, True)])
 def test_a_wide_terminal_shows_the_last_exchange_times(columns, shown):
-    with AnsweringPeer() as peer, stats_folder() as folder, talker(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.3", folder, columns=columns,
                      env="LC_ALL=C.UTF-8") as terminal:
         screen = terminal.wait_for(rf"^ *{process.pid} .* ms" + (".* [▆▇]{3}" if shown else ""))
