@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Statistics files for the tests: made from a table, or by a program under the library."""
 
-import contextlib
 import hashlib
-import os
-import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 from harness import SOURCE_ROOT, compile_c
@@ -33,14 +29,3 @@ def make_stats_file(path, table=""):
                       SOURCE_ROOT / "src/stats_file", f"-DSOURCES_{digest[:12]}")
     subprocess.run([maker, path], input=table, text=True, check=True, timeout=20)
     return path
-
-
-@contextlib.contextmanager
-def stats_folder():
-    """A folder on tmpfs for UNSTALL_STATS."""
-    folder = tempfile.mkdtemp(prefix="unstall-test-", dir="/dev/shm")
-    os.chmod(folder, 0o700)
-    try:
-        yield Path(folder)
-    finally:
-        shutil.rmtree(folder)

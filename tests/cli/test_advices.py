@@ -12,8 +12,9 @@ import threading
 
 import pytest
 
-from harness import COMMAND, SOURCE_ROOT, AnsweringPeer, bare_env, preload_env, run, skip, unstall
-from stats_files import PROGRAMS, stats_folder
+from harness import (COMMAND, SOURCE_ROOT, AnsweringPeer, bare_env, preload_env, run, skip, stats_directory,
+                     unstall)
+from stats_files import PROGRAMS
 from talkers import STALLER, staller
 
 REFUSED = 125  # the command line is wrong, or cannot work
@@ -40,7 +41,7 @@ def works(words, *more, **how):
 # ---- folders for statistics ------------------------------------------------
 
 def test_an_empty_folder_for_statistics_is_named_in_a_command_that_works():
-    with stats_folder() as above:
+    with stats_directory() as above:
         folder = above / "with a space"
         folder.mkdir(mode=0o700)
         done = unstall("report", folder)
@@ -91,7 +92,7 @@ def client(folder, peer, where, mode="observe"):
 def test_each_advice_of_a_report_works(tmp_path):
     """The program was started elsewhere, by a path that leads nowhere from here; and --who lacked the
     process."""
-    with AnsweringPeer() as peer, stats_folder() as folder, client(folder, peer, tmp_path) as process:
+    with AnsweringPeer() as peer, stats_directory() as folder, client(folder, peer, tmp_path) as process:
         text = unstall("report", process.pid, check=True, env=bare_env(COLUMNS="1000")).stdout
         commands = advised(" ".join(text.split()).replace(" or, as it runs:", "\n or, as it runs:")
                            .replace("Next:", "\nNext:"))
@@ -107,7 +108,8 @@ def test_each_advice_of_a_report_works(tmp_path):
 
 def test_the_advice_of_a_report_in_mode_off_works(tmp_path):
     """It was to start another one under observe."""
-    with AnsweringPeer() as peer, stats_folder() as folder, client(folder, peer, tmp_path, "off") as process:
+    with AnsweringPeer() as peer, stats_directory() as folder, \
+            client(folder, peer, tmp_path, "off") as process:
         (command,) = advised(unstall("report", process.pid, check=True).stdout.rpartition("\n\nNext")[2])
         assert command[1:] == ["set", str(process.pid), "observe"]
         works(command, "--wait", "0")
@@ -128,7 +130,7 @@ def test_of_a_server_an_experiment_is_advised_that_does_not_wait_for_its_end():
                     got += len(s.recv(300))
             told.wait(60)
     told = threading.Event()
-    with stats_folder() as folder, \
+    with stats_directory() as folder, \
             subprocess.Popen(["/usr/bin/python3", PROGRAMS / "two_authors.py"], text=True,
                              env=preload_env("auto", UNSTALL_STATS=folder), stdout=subprocess.PIPE) as server:
         asker = threading.Thread(target=ask, args=(int(server.stdout.readline()),))

@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
-from stats_files import STALLING, make_stats_file, stats_folder
+from stats_files import STALLING, make_stats_file
 from test_explain_capture import published
 from test_top import Terminal
 
-from harness import COMMAND, bare_env, command_of_everybody, run, skip, unstall
+from harness import COMMAND, bare_env, command_of_everybody, run, skip, stats_directory, unstall
 
 NOBODY = "4194301"  # no process has such an id
 FILES = ("report", "top", "metrics", "set", "explain")  # verbs that read a file
@@ -169,7 +169,7 @@ def test_a_terminal_of_40_columns(files, words):
     ["observe", "--html", "page.html", "--", "sleep", "60"], ["metrics", "--listen", "0", "."],
     ["ab", "--rounds", "50", "--json", "results.json", "--", "sleep", "0.2"]], ids=spoken)
 def test_ctrl_c_in_the_midst(files, words):
-    with stats_folder() as runtime:
+    with stats_directory() as runtime:
         before = set(files.iterdir())
         with subprocess.Popen([COMMAND, *words], cwd=files, env=bare_env(XDG_RUNTIME_DIR=runtime),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

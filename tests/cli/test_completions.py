@@ -7,10 +7,9 @@ import re
 
 import pytest
 import shells
-from stats_files import stats_folder
 from test_command import VERBS
 
-from harness import unstall
+from harness import stats_directory, unstall
 
 MODES = {"off", "observe", "nodelay", "cork", "coalesce", "auto"}
 
@@ -87,7 +86,7 @@ def test_processes_and_files_are_offered_where_they_fit(complete):
     assert number in complete(f"unstall doctor {number}")
     assert number in complete(f"unstall set {number}")
     assert "README.md" in complete("unstall explain READ")
-    with stats_folder() as folder:
+    with stats_directory() as folder:
         assert f"{folder}" in [word.rstrip("/") for word in complete(f"unstall set {str(folder)[:-2]}")]
 
 

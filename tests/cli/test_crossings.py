@@ -15,8 +15,7 @@ from test_scan import need, scan_until_told
 from test_top import Terminal
 
 from harness import (COMMAND, PROGRAMS, CrossingPeer, bare_env, patiently, preload_env, program, spawned,
-                     unstall, wait_for)
-from stats_files import stats_folder
+                     stats_directory, unstall, wait_for)
 
 PAIR = (r"messages, [1-9]\d* stalls, \S+ m?s lost: the held message \(33 bytes\) is written by exchange "
         r"\(crossing\.c:{C}\) in crossing\S*, through say; the one before \(9 bytes\), not acknowledged yet, "
@@ -47,7 +46,7 @@ def client(mode, count=100000, **variables):
 
 def test_the_report_tells_the_stall_its_number_and_its_code():
     def attempt():
-        with stats_folder() as folder:
+        with stats_directory() as folder:
             with client("observe", 30, UNSTALL_STATS=folder) as process:
                 assert process.wait(30) == 0
             text = words(unstall("report", folder, check=True).stdout)
@@ -75,7 +74,7 @@ def test_observe_tells_it_as_the_report_does():
 
 
 def test_top_counts_it_and_opens_its_code():
-    with stats_folder() as folder, client("observe", UNSTALL_STATS=folder), \
+    with stats_directory() as folder, client("observe", UNSTALL_STATS=folder), \
             Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=100, lines=40) as terminal:
         terminal.wait_for(r"^[^;]*; \S+ exchanges/s, [1-9]\S* stalls/s")
         terminal.type("Enter")
@@ -84,7 +83,7 @@ def test_top_counts_it_and_opens_its_code():
 
 
 def test_metrics_count_it():
-    with stats_folder() as folder:
+    with stats_directory() as folder:
         with client("observe", 20, UNSTALL_STATS=folder) as process:
             assert process.wait(30) == 0
         said = unstall("metrics", folder, check=True).stdout
@@ -111,7 +110,7 @@ def test_scan_tells_the_pair_that_stalls(way):
 def test_where_it_was_cured_the_one_that_had_to_be_seen_is_no_verdict(tmp_path):
     """In auto the report said that the program stalls, and to start it in auto."""
     def attempt():
-        with stats_folder() as folder:
+        with stats_directory() as folder:
             with CrossingPeer(notes=True) as peer:
                 subprocess.run([program("crossing"), *peer.target, "30", "subscribes"], check=True,
                                env=preload_env("auto", UNSTALL_STATS=folder), stdout=subprocess.DEVNULL,

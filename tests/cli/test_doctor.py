@@ -8,17 +8,16 @@ import re
 import shutil
 import socket
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 
 import pytest
 import specimens
 from specimens import script
-from stats_files import stats_folder
 from talkers import started_talker
 
-from harness import COMMAND, LIB, bare_env, cgroup, compile_c, on_terminal, run, skip, spawned, unstall
+from harness import (COMMAND, LIB, bare_env, cgroup, command_of_everybody, compile_c, on_terminal, run, skip,
+                     spawned, stats_directory, unstall)
 
 ELSEWHERE = ("cure from the other side: ", "on the receiving host, for all programs: ",
              "to see which processes of this host stall: unstall scan")
@@ -96,19 +95,13 @@ def test_what_may_not_be_read_is_a_remark(tmp_path):
     specimens.as_root()
     binary = specimens.copy(tmp_path, "secret")
     binary.chmod(0o711)
-    room = Path(tempfile.mkdtemp(prefix="unstall-cli-"))
-    room.chmod(0o755)
-    try:
-        for file in (COMMAND, LIB, binary):
-            shutil.copy2(file, room)
-        done = run([room / COMMAND.name, "doctor", "--json", room / "secret"], bare_env(), check=False,
+    with command_of_everybody(LIB, binary) as command:
+        done = run([command, "doctor", "--json", command.parent / "secret"], bare_env(), check=False,
                    user=65534, group=65534, extra_groups=[])
         said = json.loads(done.stdout)
         assert said["works"] is True
         assert said["remarks"] == ["it may be run but not read, so nothing is known about it: "
                                    "ask as a user who may read it"]
-    finally:
-        shutil.rmtree(room)
 
 
 @pytest.mark.parametrize("words, code, message", [
@@ -148,7 +141,7 @@ def test_a_process_with_the_library():
 
 
 def test_a_process_with_statistics_tells_the_mode_in_force():
-    with stats_folder() as folder, started_talker("--mode", "cork", "--stats", folder) as talker:
+    with stats_directory() as folder, started_talker("--mode", "cork", "--stats", folder) as talker:
         talker.talk()
         unstall("set", talker.pid, "nodelay", "--wait", "0", check=True)
         talker.talk()
@@ -397,17 +390,12 @@ def test_sockets_in_another_network_are_found():
 
 def test_a_process_of_somebody_else():
     specimens.as_root()
-    room = Path(tempfile.mkdtemp(prefix="unstall-cli-"))
-    room.chmod(0o755)
-    try:
-        copy = shutil.copy(COMMAND, room)
-        done = run([copy, "doctor", os.getpid()], bare_env(), check=False, user=65534, group=65534,
+    with command_of_everybody() as command:
+        done = run([command, "doctor", os.getpid()], bare_env(), check=False, user=65534, group=65534,
                    extra_groups=[])
-        assert done.returncode == 125
-        assert done.stderr == (f"unstall doctor: {os.getpid()}: cannot be inspected: Permission denied; "
-                               "run this as its user or as root\n")
-    finally:
-        shutil.rmtree(room)
+    assert done.returncode == 125
+    assert done.stderr == (f"unstall doctor: {os.getpid()}: cannot be inspected: Permission denied; "
+                           "run this as its user or as root\n")
 
 
 def test_a_process_that_has_ended_and_was_not_waited_for():

@@ -8,14 +8,14 @@ import os
 import jsonschema
 import pytest
 from captures import Capture
-from stats_files import STALLING, make_stats_file, stats_folder
+from stats_files import STALLING, make_stats_file
 from talkers import staller
 from test_explain_capture import published
 from test_explain_strace import stalling
 from test_report_text import TABLES
 from test_scan import Actor
 
-from harness import SOURCE_ROOT, AnsweringPeer, unstall
+from harness import SOURCE_ROOT, AnsweringPeer, stats_directory, unstall
 
 SCHEMAS = {path.stem: json.loads(path.read_text(encoding="utf-8"))
            for path in sorted((SOURCE_ROOT / "data/schema").glob("*.json"))}
@@ -63,7 +63,7 @@ def status(_):
 
 def live(_):
     """A process that runs: set, and the report and the diagnosis with all that only such a one has."""
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process:
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process:
         yield unstall("observe", "--json", "--time", "1", process.pid)
         yield unstall("set", "--json", process.pid, "auto")
         yield unstall("set", "--json", "--arms", "off:50,auto:50", process.pid)

@@ -13,8 +13,8 @@ import urllib.request
 
 import pytest
 
-from harness import COMMAND, AnsweringPeer, free_port, preload_env, spawned, unstall
-from stats_files import STALLING, make_stats_file, stats_folder
+from harness import COMMAND, AnsweringPeer, free_port, preload_env, spawned, stats_directory, unstall
+from stats_files import STALLING, make_stats_file
 from talkers import STALLER
 
 LABELS = 'pid="4711",program="python3",endpoint="127.0.0.1:8080",role="destination",arm="",mode="observe"'
@@ -110,7 +110,7 @@ def test_labels_cannot_be_broken_out_of(tmp_path):
 
 def test_counters_grow_while_processes_come_and_go():
     before, steps = {}, 0
-    with AnsweringPeer() as peer, stats_folder() as folder:
+    with AnsweringPeer() as peer, stats_directory() as folder:
         running = []
         for turn in range(10):
             if turn in (0, 2, 4):

@@ -17,9 +17,9 @@ import pytest
 from test_scan import scan_until_told
 
 from harness import (COMMAND, VERDICT_CODES, AnsweringPeer, bare_env, command_of_everybody, compile_c,
-                     patiently, preload_env, program, run, second_thread, skip, spawned, unstall, wait_for,
-                     wait_for_stats_file)
-from stats_files import PROGRAMS, stats_folder
+                     patiently, preload_env, program, run, second_thread, skip, spawned, stats_directory,
+                     unstall, wait_for, wait_for_stats_file)
+from stats_files import PROGRAMS
 from talkers import STALLER, staller
 
 FOLDER = Path(f"/dev/shm/unstall-{os.geteuid()}")
@@ -33,7 +33,7 @@ def compiled():
 @pytest.fixture(name="runtime")
 def runtime_folder():
     """A XDG_RUNTIME_DIR of our own, so that the test sees every file left behind."""
-    with stats_folder() as folder:
+    with stats_directory() as folder:
         yield folder
 
 
@@ -266,7 +266,7 @@ def test_the_shared_folder_may_go_while_another_observe_ends(authors):
 
 
 def test_a_running_process_is_watched_for_what_comes():
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process:
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process:
         done = unstall("observe", str(process.pid), "--time", "2", "--json", check=True)
         whole = json.loads(unstall("report", "--json", str(process.pid), check=True).stdout)
     told = json.loads(done.stdout)
@@ -283,7 +283,7 @@ def test_a_running_process_is_watched_for_what_comes():
 
 def test_the_time_watched_is_told_beside_the_time_that_the_process_runs():
     """Of a process that was idle it said that no connection has carried bytes, in all its life."""
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer, 3) as process:
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer, 3) as process:
         said = unstall("observe", str(process.pid), "--time", "300ms", check=True).stderr
     assert re.search(r"mode observe, running for .*, watched for [\d.]+ m?s$", said, re.M)
     assert re.search(r"no TCP connection of python3\S* \(pid \d+\) has carried bytes in the time watched, "
@@ -291,7 +291,7 @@ def test_the_time_watched_is_told_beside_the_time_that_the_process_runs():
 
 
 def test_watching_ends_with_the_user_or_the_process():
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process:
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process:
         for end in ("user", "process"):
             watcher = subprocess.Popen([COMMAND, "observe", str(process.pid)], env=bare_env(), text=True,
                                        stderr=subprocess.PIPE)
@@ -405,7 +405,7 @@ def wait_for_exchanges(process):
 @pytest.mark.parametrize("statistics", [True, False])
 def test_an_interrupt_as_soon_as_it_is_offered_ends_the_watching(statistics):
     """It came before its handler, and there was no report.  strace(1) sends it at the write of the offer."""
-    with AnsweringPeer() as peer, stats_folder() as folder, \
+    with AnsweringPeer() as peer, stats_directory() as folder, \
             staller(folder, peer, **({} if statistics else {"env": bare_env()})) as process:
         done = run(["strace", "-o", "/dev/null", "-e", "inject=write:signal=SIGINT:when=1", COMMAND,
                     "observe", process.pid], bare_env(), check=False)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import (COMMAND, AnsweringPeer, bare_env, preload_env, unstall,
+from harness import (COMMAND, AnsweringPeer, bare_env, preload_env, stats_directory, unstall,
                      wait_for_stats_file, wait_until)
-from stats_files import make_stats_file, stats_folder
+from stats_files import make_stats_file
 
 MB = 1000000
 DAY_NS = 86400 * 10**9
@@ -65,7 +65,7 @@ def start(folder, program_words=("true",)):
 
 @pytest.fixture(name="folder")
 def _folder():
-    with stats_folder() as folder:
+    with stats_directory() as folder:
         yield folder
 
 

@@ -3,14 +3,12 @@
 
 import os
 import shutil
-import tempfile
-from pathlib import Path
 
 import pytest
 import specimens
 from specimens import script
 
-from harness import COMMAND, LIB, bare_env, run, skip, unstall
+from harness import COMMAND, LIB, bare_env, command_of_everybody, run, skip, unstall
 
 SUPERVISED = "unstall run cures it under a seccomp supervisor"
 STATIC = f"it is statically linked, so nothing can be preloaded; {SUPERVISED}"
@@ -78,12 +76,8 @@ def test_real_programs_in_go():
 @pytest.fixture(name="open_folder")
 def an_open_folder():
     """The command and its library where anybody may run them, which is not so below tmp_path."""
-    folder = Path(tempfile.mkdtemp(prefix="unstall-cli-"))
-    folder.chmod(0o755)
-    for file in (COMMAND, LIB):
-        shutil.copy(file, folder)
-    yield folder
-    shutil.rmtree(folder)
+    with command_of_everybody(LIB) as command:
+        yield command.parent
 
 
 def by_nobody(folder, program):

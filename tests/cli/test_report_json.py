@@ -9,8 +9,8 @@ import signal
 
 import pytest
 
-from harness import SOURCE_ROOT, AnsweringPeer, filled_manual, patiently, unstall
-from stats_files import STALLING, make_stats_file, stats_folder
+from harness import SOURCE_ROOT, AnsweringPeer, filled_manual, patiently, stats_directory, unstall
+from stats_files import STALLING, make_stats_file
 from talkers import staller
 
 def report(*words):
@@ -71,7 +71,7 @@ def test_the_processes_of_a_folder_add_up(tmp_path):
 @contextlib.contextmanager
 def started_talker():
     """A Python client that has made 20 exchanges of two small writes, and waits."""
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer, 20) as process:
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer, 20) as process:
         yield process, folder, peer
 
 

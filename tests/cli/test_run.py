@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 from specimens import script
-from stats_files import stats_folder
 from talkers import TRIES, typical
 
 from harness import (BUILD_ROOT, COMMAND, LIB, SOURCE_ROOT, AnsweringPeer, bare_env, compile_c, is_loaded,
-                     pattern, program, request_all, run, run_strace, spawned, unstall)
+                     pattern, program, request_all, run, run_strace, spawned, stats_directory, unstall)
 
 PRINT_PRELOAD = ["/bin/sh", "-c", 'echo "$LD_PRELOAD"']
 PRINT_ENVIRONMENT = ["/usr/bin/python3", "-S", "-c", "import os, json; print(json.dumps(dict(os.environ)))"]
@@ -179,7 +178,7 @@ def test_a_library_that_cannot_be_preloaded_is_refused(name, message, tmp_path):
 
 
 def test_a_library_on_a_mount_without_exec_is_refused():
-    with stats_folder() as folder:
+    with stats_directory() as folder:
         copy = shutil.copy(LIB, folder)
         mounted = os.statvfs(folder).f_flag & os.ST_NOEXEC
         done = unstall("run", "--library", copy, "true")
@@ -301,7 +300,7 @@ def test_a_folder_for_statistics_that_the_library_would_not_take_is_refused():
         assert done.stderr.endswith(way)
         return done.stderr.removesuffix(way)
 
-    with stats_folder() as folder:
+    with stats_directory() as folder:
         assert unstall("run", "--stats", folder.name, "/usr/bin/env", cwd=folder.parent).stdout.count(
             f"UNSTALL_STATS={folder}\n") == 1
         (folder / "link").symlink_to(folder)

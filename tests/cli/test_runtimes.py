@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import LIB, AnsweringPeer, bare_env, patiently, preload_env, unstall
-from stats_files import PROGRAMS, stats_folder
+from harness import LIB, AnsweringPeer, bare_env, patiently, preload_env, stats_directory, unstall
+from stats_files import PROGRAMS
 
 NODE = ("node", "--perf-basic-prof", "--interpreted-frames-native-stack")
 
@@ -27,7 +27,7 @@ def told(path):
 @pytest.fixture(name="node", scope="module")
 def a_run_of_node():
     """The folder of its statistics, and the map of its code."""
-    with stats_folder() as folder, AnsweringPeer() as peer, tempfile.TemporaryDirectory() as its_log:
+    with stats_directory() as folder, AnsweringPeer() as peer, tempfile.TemporaryDirectory() as its_log:
         process = subprocess.Popen([*NODE, PROGRAMS / "two_authors.js", str(peer.target[1]), "5"],
                                    env=preload_env("observe", UNSTALL_STATS=folder), cwd=its_log)
         code_map = Path(f"/tmp/perf-{process.pid}.map")
@@ -110,7 +110,7 @@ JAVA = ("java", "-XX:+PreserveFramePointer", "-Xcomp", "-XX:CompileCommand=quiet
 
 def test_the_map_of_a_jvm_names_the_methods(java_class):
     """It is written when jcmd asks."""
-    with stats_folder() as folder, AnsweringPeer() as peer:
+    with stats_directory() as folder, AnsweringPeer() as peer:
         process = subprocess.Popen([*JAVA, "-cp", java_class, "TwoAuthors", str(peer.target[1]), "1000000"],
                                    env=preload_env("observe", UNSTALL_STATS=folder),
                                    stdout=subprocess.DEVNULL)

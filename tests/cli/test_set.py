@@ -5,20 +5,17 @@ import fcntl
 import json
 import os
 import re
-import shutil
-import tempfile
 from pathlib import Path
 
 import pytest
-from stats_files import stats_folder
 from talkers import started_talker, typical
 
-from harness import COMMAND, bare_env, control_of, run, skip, unstall
+from harness import bare_env, command_of_everybody, control_of, run, skip, stats_directory, unstall
 
 
 @pytest.fixture(name="folder")
 def a_stats_folder():
-    with stats_folder() as folder:
+    with stats_directory() as folder:
         yield folder
 
 
@@ -213,10 +210,7 @@ def test_a_killed_ones_segment_cannot_be_set(folder):
 def test_somebody_elses_cannot_be_set(talker, folder):
     if os.geteuid() != 0:
         skip("only root can be somebody else here")
-    room = Path(tempfile.mkdtemp(prefix="unstall-cli-"))
-    room.chmod(0o755)
-    try:
-        copy = shutil.copy(COMMAND, room)
+    with command_of_everybody() as copy:
         nobody = {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"}
         answer = run([copy, "set", talker.pid, "off"], bare_env(), check=False, **nobody)
         assert answer.returncode == 125
@@ -226,8 +220,6 @@ def test_somebody_elses_cannot_be_set(talker, folder):
         answer = run([copy, "set", stats_file, "off"], bare_env(), check=False, **nobody)
         assert answer.returncode == 125
         assert "Permission denied" in answer.stderr
-    finally:
-        shutil.rmtree(room)
     assert talker.talk() < 20
 
 

@@ -10,8 +10,9 @@ import subprocess
 
 import pytest
 
-from harness import HOOK_LIB, LIB, AnsweringPeer, bare_env, compile_c, patiently, preload_env, unstall
-from stats_files import PROGRAMS, STALLING, make_stats_file, stats_folder
+from harness import (HOOK_LIB, LIB, AnsweringPeer, bare_env, compile_c, patiently, preload_env,
+                     stats_directory, unstall)
+from stats_files import PROGRAMS, STALLING, make_stats_file
 from talkers import STALLER, started_talker
 
 SOURCE = PROGRAMS / "two_authors.c"
@@ -29,7 +30,7 @@ def told(path, env=None):
 
 @pytest.fixture(name="folder")
 def made_folder():
-    with stats_folder() as folder:
+    with stats_directory() as folder:
         yield folder
 
 
@@ -44,7 +45,7 @@ def test_the_report_names_the_two_functions_and_lines():
     name = compile_c(SOURCE).name
 
     def attempt():
-        with stats_folder() as folder:
+        with stats_directory() as folder:
             run_authors(compile_c(SOURCE), folder)
             text = told(folder)
         assert ("the first piece (200 bytes) is written by send_header "
@@ -64,7 +65,7 @@ def test_behind_a_common_wrapper_those_who_differ_are_named(folder):
 
 def test_in_json_the_frames_are_whole():
     def attempt():
-        with stats_folder() as folder:
+        with stats_directory() as folder:
             run_authors(compile_c(SOURCE), folder, "wrapped")
             (process,) = json.loads(unstall("report", "--json", folder, check=True).stdout)["processes"]
         (pattern,) = process["patterns"]

@@ -11,8 +11,9 @@ import uuid
 
 import pytest
 
-from harness import COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, skip, spawned, unstall, wait_for
-from stats_files import PROGRAMS, STALLING, make_stats_file, stats_folder
+from harness import (COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, skip, spawned, stats_directory,
+                     unstall, wait_for)
+from stats_files import PROGRAMS, STALLING, make_stats_file
 from talkers import staller
 
 @contextlib.contextmanager
@@ -60,7 +61,7 @@ class Terminal:
 
 
 def test_one_line_for_each_endpoint_of_each_process():
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process:
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process:
         text = unstall("top", "--once", folder, check=True).stdout
         assert max(map(len, text.splitlines())) <= 80
         summary, heading, line = text.splitlines()
@@ -73,7 +74,7 @@ def test_one_line_for_each_endpoint_of_each_process():
 
 
 def test_one_process_can_be_watched():
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer), \
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer), \
          staller(folder, peer) as process:
         _, _, *lines = unstall("top", "--once", str(process.pid), check=True).stdout.splitlines()
         assert [line.split()[0] for line in lines] == [str(process.pid)]
@@ -92,7 +93,7 @@ def test_ended_processes_are_counted_and_not_shown(tmp_path):
 ])
 def test_a_narrow_terminal_shows_stalls_and_cures(columns, headings):
     """At 60 columns a line ended behind the median, and stalls, by which it is sorted, were not shown."""
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=columns) as terminal:
         screen = terminal.wait_for(rf"^ *{process.pid} python3\.\d+ +[\d.:]+ .* [1-9][\d.]* +0$")
         heading = next(line for line in screen.splitlines() if "ENDPOINT" in line)
@@ -103,14 +104,14 @@ def test_a_narrow_terminal_shows_stalls_and_cures(columns, headings):
 
 def test_a_name_of_ten_letters_is_whole_at_80_columns():
     """All of Python's services were "python3."."""
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
         terminal.wait_for(rf"^ *{process.pid} python3\.\d+ ")
 
 
 @pytest.mark.parametrize("columns", [80, 120])
 def test_the_screen_shows_what_happens(columns):
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=columns) as terminal:
         screen = terminal.wait_for(rf"^ *{process.pid} python3.* observe +\d+ +\d+(\.\d+)? ms")
         assert "by stalls, every 0.5 s   q quit  ? help  m mode" in screen
@@ -120,7 +121,7 @@ def test_the_screen_shows_what_happens(columns):
 
 
 def test_the_mode_is_switched_from_the_screen():
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
         terminal.wait_for(rf"^ *{process.pid} .* observe .* \d+(\.\d+)? ms")
         terminal.type("m")
@@ -134,7 +135,7 @@ def test_the_mode_is_switched_from_the_screen():
 def test_lines_from_before_a_change_of_mode_are_told_apart():
     """All lines of a process had its present mode, so that two were equal; and in mode off, where stalls are
     not looked for, there were "0" stalls."""
-    with AnsweringPeer() as peer, stats_folder() as folder, \
+    with AnsweringPeer() as peer, stats_directory() as folder, \
             staller(folder, peer, "each") as process:
         def lines():
             text = unstall("top", "--once", "--interval", "0.5", folder, check=True).stdout
@@ -153,7 +154,7 @@ def by_address(peer):
 
 def test_sorting_selecting_and_help():
     """Each key has another order than the key before it."""
-    with AnsweringPeer() as peer, AnsweringPeer() as other, stats_folder() as folder, \
+    with AnsweringPeer() as peer, AnsweringPeer() as other, stats_directory() as folder, \
          staller(folder, max(peer, other, key=by_address)) as one, \
             staller(folder, min(peer, other, key=by_address), mode="auto") as two, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
@@ -189,7 +190,7 @@ def test_sorting_selecting_and_help():
 
 def test_every_mode_can_be_chosen():
     """Their keys are others than in the list of lines: k is cork there, s the mode of the start."""
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
         terminal.wait_for(rf"^ *{process.pid} .* observe ")
         for key, said, mode in (("o", "off", "off"), ("b", "observe", "observe"), ("k", "cork", "cork"),
@@ -207,7 +208,7 @@ def test_every_mode_can_be_chosen():
 
 
 def test_the_interval_is_halved_and_doubled():
-    with stats_folder() as folder, Terminal(COMMAND, "top", "--interval", "0.8", folder) as terminal:
+    with stats_directory() as folder, Terminal(COMMAND, "top", "--interval", "0.8", folder) as terminal:
         terminal.wait_for(", every 0.8 s ")
         for key, seconds in zip("++++--", (0.4, 0.2, 0.1, 0.1, 0.2, 0.4)):
             terminal.type(key)
@@ -215,7 +216,7 @@ def test_the_interval_is_halved_and_doubled():
 
 
 def test_it_follows_the_size_of_the_terminal():
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
         terminal.wait_for(rf"^ *{process.pid} ")
         for columns, lines in ((120, 30), (40, 5), (80, 24)):
@@ -227,7 +228,7 @@ def test_it_follows_the_size_of_the_terminal():
 
 
 def test_processes_come_and_go():
-    with AnsweringPeer() as peer, stats_folder() as folder, \
+    with AnsweringPeer() as peer, stats_directory() as folder, \
             Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
         terminal.wait_for("^No process here: start one")
         with staller(folder, peer) as process:
@@ -237,7 +238,7 @@ def test_processes_come_and_go():
 
 
 def test_colours_only_where_they_are_wanted():
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process:
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process:
         for env, coloured in (("NO_COLOR=1", False), ("-u NO_COLOR", True)):
             with Terminal(COMMAND, "top", "--interval", "0.3", folder, env=env) as terminal:
                 terminal.wait_for(rf"^ *{process.pid} .* \d+(\.\d+)? ms")
@@ -246,7 +247,7 @@ def test_colours_only_where_they_are_wanted():
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_leaves_the_terminal_in_order(number):
-    with stats_folder() as folder, \
+    with stats_directory() as folder, \
          Terminal("sh -c", f"'echo $$ > {folder}/pid; exec {COMMAND} top {folder}'") as terminal:
         terminal.wait_for("^No process here")
         os.kill(int((folder / "pid").read_text(encoding="utf-8")), number)
@@ -278,14 +279,14 @@ def test_what_cannot_be_is_refused(words, message):
 
 @pytest.mark.parametrize("kind", ["nonsense", "dumb"])
 def test_a_terminal_without_a_screen_is_said(kind):
-    with stats_folder() as folder, Terminal(COMMAND, "top", folder, env=f"TERM={kind}") as terminal:
+    with stats_directory() as folder, Terminal(COMMAND, "top", folder, env=f"TERM={kind}") as terminal:
         terminal.wait_for(f"TERM={kind}: unknown, or without a cursor; --once needs none")
         terminal.wait_for("^ended with 125")
 
 
 def test_k_and_j_select_a_line_and_change_no_mode():
     """k, "up" in vi and less, set the selected process to off at once."""
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as one, \
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as one, \
             staller(folder, peer) as two, \
             Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
         first, last = sorted([one.pid, two.pid])
@@ -309,7 +310,7 @@ def test_k_and_j_select_a_line_and_change_no_mode():
 
 
 def test_enter_opens_the_endpoint_and_any_key_leaves_it():
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder, env="LC_ALL=C.UTF-8") as terminal:
         terminal.wait_for(rf"^ *{process.pid} .* observe .* \d+(\.\d+)? ms")
         terminal.type("Enter")
@@ -332,7 +333,7 @@ def test_enter_opens_the_endpoint_and_any_key_leaves_it():
 def test_an_opened_endpoint_names_who_wrote_to_it(how, author, heading):
     """Once it named the authors of all endpoints of the process.  A pair of calls belongs to the endpoint
     where it was first seen."""
-    with AnsweringPeer() as peer, AnsweringPeer() as other, stats_folder() as folder, \
+    with AnsweringPeer() as peer, AnsweringPeer() as other, stats_directory() as folder, \
             program(folder, compile_c(PROGRAMS / "two_endpoints.c"), *peer.target, *other.target, *how), \
             Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=120) as terminal:
         terminal.wait_for(rf"127\.0\.0\.1:{peer.port} .* ms")
@@ -354,7 +355,7 @@ def test_an_opened_endpoint_names_who_wrote_to_it(how, author, heading):
 
 
 def test_the_filter_hides_the_other_lines():
-    with AnsweringPeer() as peer, AnsweringPeer() as other, stats_folder() as folder, \
+    with AnsweringPeer() as peer, AnsweringPeer() as other, stats_directory() as folder, \
             staller(folder, peer) as first, staller(folder, other) as second, \
             Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
         terminal.wait_for(rf"^ *{first.pid} .* ms")
@@ -377,7 +378,7 @@ def test_the_filter_hides_the_other_lines():
 
 def test_the_filter_has_its_effect_at_once_also_while_paused():
     """Once it had it at the next look, and a filter that hid all lines was reported as no process."""
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.3", folder, columns=120,
                      env="LC_ALL=C.UTF-8") as terminal:
         terminal.wait_for(rf"^ *{process.pid} .* ms.* [▆▇]{{3}}")
@@ -395,7 +396,7 @@ def test_the_filter_has_its_effect_at_once_also_while_paused():
 
 @pytest.mark.parametrize("columns, shown", [(80, False), (94, False), (95, True), (200, True)])
 def test_a_wide_terminal_shows_the_last_exchange_times(columns, shown):
-    with AnsweringPeer() as peer, stats_folder() as folder, staller(folder, peer) as process, \
+    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.3", folder, columns=columns,
                      env="LC_ALL=C.UTF-8") as terminal:
         screen = terminal.wait_for(rf"^ *{process.pid} .* ms" + (".* [▆▇]{3}" if shown else ""))

@@ -4,14 +4,13 @@
 import json
 import os
 import subprocess
-import threading
 import time
 
 import pytest
 
 from clients import EXCHANGES, binary, checking_peer
-from harness import (CURING_MODES, MODES, STALL_MS, AnsweringPeer, Peer, mode_env, pattern, run,
-                     run_client, run_directed, stats_directory, skip)
+from harness import (CURING_MODES, MODES, STALL_MS, AnsweringPeer, ScriptedPeer, mode_env, pattern, run,
+                     run_client, run_directed, skip, stats_directory)
 
 ALL = ("bare", *MODES)
 TRIES = 5
@@ -204,24 +203,13 @@ def test_the_table_cannot_grow(already, mode):
     assert bytes(peer.connections[0].received) == pattern(EXCHANGES * 300)
 
 
-class LatePeer(Peer):
-    """Reads only when it may."""
-
-    def __init__(self):
-        super().__init__()
-        self.may_read = threading.Event()
-
-    def serve(self, connection):
-        self.may_read.wait(20)
-        connection.drain()
-
-
 @pytest.mark.parametrize("mode", ALL)
 def test_closed_while_full_and_without_a_descriptor_to_spare(mode):
-    with LatePeer() as peer, subprocess.Popen([binary("close_while_full"), *peer.target], env=mode_env(mode),
-                                              stdout=subprocess.PIPE, text=True) as program:
+    with ScriptedPeer(told=True) as peer, \
+            subprocess.Popen([binary("close_while_full"), *peer.target], env=mode_env(mode),
+                             stdout=subprocess.PIPE, text=True) as program:
         accepted = int(program.stdout.readline())
         time.sleep(0.3)  # by now it closes
-        peer.may_read.set()
+        peer.tell()
         assert program.wait(20) == 0
     assert bytes(peer.connections[0].received) == pattern(accepted)

@@ -2,10 +2,8 @@
 """Experiments on a live server: assignment, decision, the guard and the kill switch."""
 
 import contextlib
-import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 
@@ -13,7 +11,8 @@ import pytest
 from trial import (EVEN, PROGRAMS, Histogram, ab, alive, client, measured, server_command,
                    wait_until_it_listens)
 
-from harness import COMMAND, LIB, bare_env, compile_c, control_of, free_port, run, wait_for
+from harness import (COMMAND, LIB, bare_env, compile_c, control_of, free_port, run, spawned, stats_directory,
+                     wait_for)
 
 EXCHANGES = 10
 
@@ -50,17 +49,12 @@ def ab_until_served(load, *words):
 @contextlib.contextmanager
 def running_server(pieces=2):
     """A server under the library with a statistics file: (pid, port, folder)."""
-    folder = tempfile.mkdtemp(prefix="unstall-test.", dir="/dev/shm")
     port = free_port()
-    child = subprocess.Popen([COMMAND, "run", "--stats", folder, "--mode", "off", "--",
-                              *server_command(port, 0, pieces)], env=bare_env())
-    try:
+    with stats_directory() as folder, \
+            spawned([COMMAND, "run", "--stats", folder, "--mode", "off", "--",
+                     *server_command(port, 0, pieces)]) as child:
         wait_until_it_listens(port)
         yield child.pid, port, folder
-    finally:
-        child.kill()
-        child.wait()
-        shutil.rmtree(folder)
 
 
 def test_the_stall_is_in_the_off_connections_and_in_no_other(tmp_path):
@@ -142,11 +136,9 @@ def test_the_guard_turns_a_harmful_arm_off(tmp_path):
 
 def test_the_guard_leaves_a_running_process_killed_and_alive():
     harm = compile_c(PROGRAMS / "harm.c", "-shared", "-fPIC")
-    folder = tempfile.mkdtemp(prefix="unstall-test.", dir="/dev/shm")
     port = free_port()
-    child = subprocess.Popen(server_command(port, 0, 2), env=bare_env(
-        LD_PRELOAD=f"{LIB}:{harm}", UNSTALL_STATS=folder, UNSTALL_MODE="off"))
-    try:
+    with stats_directory() as folder, spawned(server_command(port, 0, 2), bare_env(
+            LD_PRELOAD=f"{LIB}:{harm}", UNSTALL_STATS=folder, UNSTALL_MODE="off")) as child:
         with load_on(port, 60, folder=folder):
             wait_until_it_listens(port)
             done = ab("--live", child.pid, *EVEN, "--stop-if", "worse", "--min-exchanges", 4, "--time", 25)
@@ -154,10 +146,6 @@ def test_the_guard_leaves_a_running_process_killed_and_alive():
         assert control_of(folder)["killed"]
         assert child.poll() is None
         assert f"unstall set {child.pid} --unkill" in " ".join(done.stdout.split())
-    finally:
-        child.kill()
-        child.wait()
-        shutil.rmtree(folder)
 
 
 def test_the_guard_leaves_a_harmless_arm_alone():
@@ -203,8 +191,8 @@ def test_by_peer_all_connections_of_an_address_are_one_unit(tmp_path):
 
 def test_segments_of_processes_merge(tmp_path):
     """Two servers that ran with UNSTALL_ARMS, as on two hosts; histograms add up."""
-    folders = [tempfile.mkdtemp(prefix="unstall-test.", dir="/dev/shm") for _ in range(2)]
-    try:
+    with stats_directory() as one, stats_directory() as other:
+        folders = (one, other)
         for seed, folder in enumerate(folders):
             port = free_port()
             child = subprocess.Popen(server_command(port, 0, 2), env=bare_env(
@@ -218,9 +206,6 @@ def test_segments_of_processes_merge(tmp_path):
         assert "auto wins" in done.stdout and "web2: auto" in done.stdout
         totals = measured(tmp_path / "r.json")["totals"]
         assert sum(unit["exchanges"] for unit in totals) >= 2 * 20 * (EXCHANGES - 1)
-    finally:
-        for folder in folders:
-            shutil.rmtree(folder)
 
 
 def test_a_server_that_dies_is_told():

@@ -14,7 +14,7 @@ from .library import (BUILD_ROOT, CURING_MODES, HOOK_LIB, IS_32, LIB, MODES, PAS
 from .manual import filled_manual
 from .namespaces import started, two_namespaces, within
 from .patience import least, patiently, wait_for, wait_until
-from .peers import AnsweringPeer, Connection, CrossingPeer, Peer, SilentPeer, ToldPeer, pattern
+from .peers import AnsweringPeer, Connection, CrossingPeer, Peer, ScriptedPeer, SilentPeer, pattern
 from .podman import add_files, needed_by, podman_env, remove_cgroups
 from .ports import free_port
 from .process import Finished, descriptors_of, is_loaded, run, second_thread, spawned

@@ -44,10 +44,12 @@ def on_terminal(env, columns, *words):
 
 
 @contextlib.contextmanager
-def command_of_everybody():
-    """A copy of the command that each user may run, which is not so below tmp_path."""
+def command_of_everybody(*files):
+    """A copy of the command that each user may run, which is not so below tmp_path; beside it those files."""
     with tempfile.TemporaryDirectory(prefix="unstall-command-") as folder:
         os.chmod(folder, 0o755)
+        for file in files:
+            shutil.copy2(file, folder)
         yield Path(shutil.copy(COMMAND, folder))
 
 

@@ -3,6 +3,7 @@
 
 import select
 import socket
+import struct
 import string
 import threading
 import time
@@ -146,28 +147,35 @@ class AnsweringPeer(Peer):
             connection.socket.sendall(self.reply)
 
 
-class ToldPeer(Peer):
-    """Goes on when it is told to: each further connection (tell_peer() of client.h) ends one wait.
+class ScriptedPeer(Peer):
+    """Answers messages of these sizes, one after the other, waits, and reads on to the end or resets.
 
-    The first connection is served by `talk`, which has to be defined.
+    It waits so many `seconds`, or, `told`, until tell() or a further connection (tell_peer() of client.h).
     """
 
-    def __init__(self, **where):
+    def __init__(self, *sizes, seconds=0, told=False, resets=False, **where):
         super().__init__(**where)
-        self._told = threading.Semaphore(0)
+        self.sizes, self.seconds, self.resets = sizes, seconds, resets
+        self._told = threading.Event() if told else None
+
+    def tell(self):
+        self._told.set()
 
     def serve(self, connection):
-        if connection is self.connections[0]:
-            self.talk(connection)
+        if connection is not self.connections[0]:
+            self.tell()
+            return
+        for size in self.sizes:
+            if connection.take(size) is None:
+                return
+            connection.socket.sendall(b"r" * 200)
+        if self._told:
+            self._told.wait(20)  # a bound, for a program that has ended too early
+        time.sleep(self.seconds)
+        if self.resets:
+            connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         else:
-            self._told.release()
-
-    def talk(self, connection):
-        raise NotImplementedError
-
-    def wait_to_be_told(self):
-        """The bound is there for a program that has ended too early."""
-        self._told.acquire(timeout=20)
+            connection.drain()
 
 
 class SilentPeer(Peer):

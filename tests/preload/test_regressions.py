@@ -13,16 +13,14 @@ import errno
 import os
 import resource
 import socket
-import struct
 import subprocess
-import time
 
 import pytest
 
-from harness import (BEGIN, CURING_MODES, END, LIB, MODES, PROGRAMS, WIDE, AnsweringPeer, Connection, Peer,
-                     SilentPeer, ToldPeer, bare_env, compile_c, judged, least, mode_env, pattern,
-                     preload_env, program, read_reports, report_pattern, request_all, run, run_client,
-                     run_judged, run_strace, skip, started_server, wait_until)
+from harness import (BEGIN, CURING_MODES, END, LIB, MODES, PROGRAMS, WIDE, AnsweringPeer, ScriptedPeer,
+                     SilentPeer, bare_env, compile_c, judged, least, mode_env, pattern, preload_env, program,
+                     read_reports, report_pattern, request_all, run, run_client, run_judged, run_strace, skip,
+                     started_server, wait_until)
 
 ALL = ("bare", *MODES)
 WARM_UP = 8  # exchanges after which auto holds
@@ -39,21 +37,6 @@ def lines(done):
 def last_ms(run_once):
     """How long the last exchange of a program took, at the least: `run_once` gives a run."""
     return least(lambda: run_once().facts["last_us"] / 1000, AT_ONCE_MS)
-
-
-class ScriptedPeer(Peer):
-    """Answers messages of these sizes, one after the other, and reads on to the end."""
-
-    def __init__(self, *sizes):
-        super().__init__()
-        self.sizes = sizes
-
-    def serve(self, connection: Connection):
-        for size in self.sizes:
-            if connection.take(size) is None:
-                return
-            connection.socket.sendall(b"r" * 200)
-        connection.drain()
 
 
 @pytest.mark.parametrize("mode", ALL)
@@ -80,21 +63,10 @@ def test_a_connection_that_was_passed_on_reads_back_as_the_application_left_it(r
     assert done.facts["nodelay"] == 0
 
 
-class BusyPeer(ToldPeer):
-    """Answers exchanges, and then reads nothing until it is told to."""
-
-    def talk(self, connection: Connection):
-        for _ in range(WARM_UP):
-            connection.take(EXCHANGE)
-            connection.socket.sendall(b"r" * 200)
-        self.wait_to_be_told()
-        connection.drain()
-
-
 @pytest.mark.parametrize("mode", ALL)
 def test_a_first_write_that_fails_can_be_followed_by_a_poll(mode, tmp_path):
     """The turn model was asked about write number -1 (SIGSEGV), and each failed write was counted as made."""
-    with BusyPeer() as peer:
+    with ScriptedPeer(*[EXCHANGE] * WARM_UP, told=True) as peer:
         done = run_client(program("was_full"), mode, *peer.target, WARM_UP, timeout=20,
                           UNSTALL_REPORT=report_pattern(tmp_path))
     assert bytes(peer.connections[0].received) == pattern(done.facts["bytes"])
@@ -117,7 +89,7 @@ def test_the_end_of_the_stream_is_no_input(how, mode, tmp_path):
 @pytest.mark.parametrize("mode", MODES)
 def test_a_write_that_fails_costs_no_setsockopt(mode):
     """Bytes that the kernel had refused were pushed."""
-    with BusyPeer() as peer:
+    with ScriptedPeer(*[EXCHANGE] * WARM_UP, told=True) as peer:
         trace = run_strace([program("was_full"), *peer.target, WARM_UP], mode_env(mode), timeout=20)
     failed = trace.between(BEGIN, END)
     assert [call for call in failed if call.errno == "EAGAIN"]
@@ -152,17 +124,6 @@ def test_the_applications_own_hold_does_not_keep_what_stood_before_it(how, lengt
 def test_buffered_bytes_and_the_applications_hold_are_two_units(mode):
     """The buffered ones left by themselves and were not counted: the hold's end was the first small unit."""
     assert run_judged(program("was_more_within"), mode, 12).stalls is (mode == "bare")
-
-
-class ResettingPeer(ToldPeer):
-    """Answers exchanges, and resets the connection when it is told to."""
-
-    def talk(self, connection: Connection):
-        for _ in range(WARM_UP):
-            connection.take(EXCHANGE)
-            connection.socket.sendall(b"r" * 200)
-        self.wait_to_be_told()
-        connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
@@ -387,40 +348,14 @@ def test_a_copy_made_unseen_reads_back_what_the_application_left(mode):
     assert done.facts["nodelay"] == 0
 
 
-class LatePeer(Peer):
-    """Answers the first piece, and reads the rest half a second later; little fits in until then."""
-
-    def __init__(self):
-        super().__init__(receive_buffer=2304)
-
-    def serve(self, connection: Connection):
-        connection.take(1000)
-        connection.socket.sendall(b"r" * 200)
-        time.sleep(0.5)
-        connection.drain()
-
-
 @pytest.mark.parametrize("mode", ALL)
 @pytest.mark.parametrize("how", ["writes", "jumps", "closes"])
 def test_a_handler_within_a_blocking_write(how, mode):
     """In coalesce it waited for the write beneath it, or left the connection as if it were still in it.
     What it had written was dropped when the descriptor was closed."""
-    with LatePeer() as peer:
+    with ScriptedPeer(1000, seconds=0.5, receive_buffer=2304) as peer:
         done = run_client(program("was_draining"), mode, *peer.target, 0, 0, how, timeout=10)
     assert done.facts["bytes"] <= len(peer.connections[0].received) <= done.facts["at_most"]
-
-
-class PatientPeer(ToldPeer):
-    """Answers the first piece, and reads the rest when it is told to; little fits in until then."""
-
-    def __init__(self):
-        super().__init__(receive_buffer=2304)
-
-    def talk(self, connection):
-        connection.take(1000)
-        connection.socket.sendall(b"r" * 200)
-        self.wait_to_be_told()
-        connection.drain()
 
 
 @pytest.mark.parametrize("mode", ALL)
@@ -428,7 +363,7 @@ class PatientPeer(ToldPeer):
                                               ("closes", 8000, False), ("cancels", 0, False)])
 def test_the_second_of_two_blocked_writes(how, sent, early, mode):
     """In coalesce it waited for the first one's send, and no signal ended that."""
-    with PatientPeer() as peer:
+    with ScriptedPeer(1000, told=True, receive_buffer=2304) as peer:
         done = run_client(program("was_second_writer"), mode, *peer.target, 0, 0, how, timeout=20,
                           UNSTALL_WINDOW_US=100000)
     facts = [done.facts[name] for name in ("sent", "error", "early")]
@@ -521,7 +456,7 @@ def test_a_reply_after_shutdown_does_not_let_a_write_succeed(mode):
 @pytest.mark.parametrize("mode", ["bare", "coalesce"])
 def test_an_error_met_by_another_call_lets_no_write_succeed(mode, way):
     """In coalesce the next small write was buffered, because no write had met the error yet."""
-    with ResettingPeer() as peer:
+    with ScriptedPeer(*[EXCHANGE] * WARM_UP, told=True, resets=True) as peer:
         done = run_client(program("was_met_elsewhere"), mode, *peer.target, WARM_UP, 0, way)
     assert (done.facts["met"], done.facts["refused"]) == (errno.ECONNRESET, errno.EPIPE)
 

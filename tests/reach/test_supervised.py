@@ -11,13 +11,12 @@ import signal
 import socket
 import statistics
 import subprocess
-import tempfile
 from pathlib import Path
 
 import pytest
 
-from harness import (COMMAND, LIB, PROGRAMS, WARM, AnsweringPeer, bare_env, compile_c, compile_go,
-                     compile_rust, descriptors_of, patiently, pattern, program, run, skip,
+from harness import (COMMAND, LIB, PROGRAMS, WARM, AnsweringPeer, bare_env, command_of_everybody, compile_c,
+                     compile_go, compile_rust, descriptors_of, patiently, pattern, program, run, skip,
                      wait_for)
 
 HERE = Path(__file__).parent / "programs"
@@ -61,12 +60,8 @@ SUBJECTS = {
 @pytest.fixture(name="folder", scope="module")
 def _folder():
     """The command and its library where everybody may run them, which is not so below tmp_path."""
-    folder = Path(tempfile.mkdtemp(prefix="unstall-reach-"))
-    folder.chmod(0o755)
-    for file in (COMMAND, LIB):
-        shutil.copy(file, folder)
-    yield folder
-    shutil.rmtree(folder)
+    with command_of_everybody(LIB) as command:
+        yield command.parent
 
 
 @pytest.fixture(name="unprivileged")

@@ -19,11 +19,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness import CURING_MODES, IS_32, Peer, mode_env, pattern, run_strace
+from harness import CURING_MODES, IS_32, ScriptedPeer, mode_env, pattern, run_strace
 from program import BINARIES, PATIENCE
 
 CLIENT = str(BINARIES / "torture-fault-client")
-REQUEST, REPLY, EXCHANGES, TAIL = 300, 200, 22, 50
+REQUEST, EXCHANGES, TAIL = 300, 22, 50
 AT_ONCE = 3
 # 22 exchanges, each with a stall of Nagle's or of a hold that only the kernel could end (the RTO), are 4.6 s.
 # A hang takes 30.
@@ -63,24 +63,10 @@ FAULTS = [
 ]
 
 
-class PatternPeer(Peer):
-    """Answers every request, and notes whether the stream was right."""
-
-    stream = None
-
-    def serve(self, connection):
-        for _ in range(EXCHANGES):
-            if connection.take(REQUEST) is None:
-                break
-            connection.socket.sendall(b"r" * REPLY)
-        connection.drain()
-        self.stream = bytes(connection.received)
-
-
 @functools.cache
 def start_calls(mode):
     """How many calls of each name come before the client's mark."""
-    with PatternPeer() as peer:
+    with ScriptedPeer(*[REQUEST] * EXCHANGES) as peer:
         trace = run_strace([CLIENT, *peer.target], mode_env(mode))
     counts = Counter()
     for call in trace.main:
@@ -99,7 +85,8 @@ def run_fault(mode, fault):
     when = "1+" if numbers == "start" else re.sub(r"\d+",
                                                   lambda n: str(int(n.group()) + start_calls(mode)[call]),
                                                   numbers)
-    with PatternPeer() as peer, tempfile.NamedTemporaryFile(mode="r", prefix="unstall-") as log:
+    with ScriptedPeer(*[REQUEST] * EXCHANGES) as peer, \
+            tempfile.NamedTemporaryFile(mode="r", prefix="unstall-") as log:
         begin = time.monotonic()
         # strace itself is bare: the client's environment is its own
         variables = [word for name, value in mode_env(mode).items()
@@ -122,8 +109,9 @@ def run_fault(mode, fault):
     if (done.returncode, done.stdout, said) != (0, f"{EXCHANGES - 2} exchanges, child 0\n", ""):
         return f"ended with {done.returncode}, said {done.stdout!r} {said!r}"
     expected = pattern(EXCHANGES * REQUEST + TAIL)
-    if peer.stream != expected:
-        return f"{len(peer.stream or b'')} bytes arrived, or other ones, instead of {len(expected)}"
+    arrived = bytes(peer.connections[0].received)
+    if arrived != expected:
+        return f"{len(arrived)} bytes arrived, or other ones, instead of {len(expected)}"
     if took > SLOWEST_S:
         return f"took {took:.1f} s"
     return None if injected else "not made"

@@ -236,7 +236,7 @@ static UNUSED int receive_descriptor(int over, int flags)
 
 /* ---- meeting the peer ------------------------------------------------- */
 
-/* A connection more, closed at once, by raw calls: harness.ToldPeer goes on. */
+/* A connection more, closed at once, by raw calls: harness.ScriptedPeer goes on. */
 static UNUSED void tell_peer(client_t client)
 {
     CHECK(raw_call(SYS_close, connect_unseen(client), 0, 0, 0, 0) == 0);

@@ -44,13 +44,3 @@ from .talk_peer import TalkPeer
 from .treatments import BARE, OWN, TREATMENTS, Treatment
 from .victims import Affected, Victim, load, victims
 from .wells import Well, load_well, wells
-
-__all__ = [
-    "Affected", "BARE", "CURED_MS", "CountingRelay", "Daemon", "Driver", "HttpPeer", "ImapPeer",
-    "Measurement", "MqttBroker", "Nginx", "OWN", "Observed", "POSTED", "SIMPLE", "STALLING_MS", "SmtpPeer",
-    "TREATMENTS", "TalkPeer", "Treatment", "Turns", "UNSEEN", "Victim", "WARM", "Well", "build", "compared",
-    "compile_java", "compiled", "complaints", "in_turns", "joins_headers_and_body", "load", "line_server",
-    "load_well", "made", "may_be_noise", "measure_load", "measured", "on_one_core", "orders", "posts",
-    "run_client", "run_http_server", "run_line_server", "run_mailer", "run_pipelined", "simple", "talk",
-    "victims", "wells", "wrong_of_well",
-]
