@@ -4,11 +4,6 @@
  */
 #include "client.h"
 
-static void exchange(int fd)
-{
-    two_writes(fd);
-}
-
 static void *waits(void *unused)
 {
     raw_call(SYS_sched_yield, 0, 0, 0, 0, 0);
@@ -21,7 +16,7 @@ int main(int argc, char **argv)
     pthread_t thread; /* with threads a window has one, too */
     CHECK(pthread_create(&thread, NULL, waits, NULL) == 0);
     pthread_join(thread, NULL);
-    run_exchanges(connect_to(client), client.count, exchange);
+    run_exchanges(connect_to(client), client.count, two_writes);
     usleep(400000);
     return report();
 }

@@ -331,20 +331,12 @@ static void was_not_closed(void)
 
 /* Ends the sending side before it reads the reply, and writes once more.  The fact `refused`: the errno
  * of that write. */
-static void pieces(int fd)
-{
-    write_message(fd);
-}
-
 static void was_shut_then_answered(void)
 {
     signal(SIGPIPE, SIG_IGN);
     int fd = connect_to(client);
-    for (int i = 0; i < client.count; i++) {
-        pieces(fd);
-        read_reply(fd);
-    }
-    pieces(fd);
+    for (int i = 0; i < client.count; i++) two_writes(fd);
+    write_message(fd);
     CHECK(shutdown(fd, SHUT_WR) == 0);
     read_reply(fd);
     ssize_t sent = write(fd, message, 1);
@@ -385,11 +377,7 @@ static ssize_t flushed(void *unused, const char *bytes, size_t length)
 static void was_ending(void)
 {
     fd = connect_to(client);
-    for (int i = 0; i < client.count; i++) {
-        next_message(i);
-        write_more();
-        read_reply(fd);
-    }
+    exchange_all(fd, 0, client.count);
     next_message(client.count);
     if (strcmp(how, "exit") == 0) {
         CHECK(atexit(write_more) == 0);
@@ -455,22 +443,17 @@ enum { STACK = 8192, GUARD = 65536 };
 
 static int connection;
 
-static void two_pieces(void)
-{
-    write_message(connection);
-}
-
 static void on_usr2(int number)
 {
     (void)number;
     if (strcmp(how, "end") == 0) {
-        two_pieces();
+        write_message(connection);
         _exit(5);
     }
     if (strcmp(how, "exec") == 0) execlp("sh", "sh", "-c", "exit 6", (char *)NULL);
     if (strcmp(how, "failed_exec") == 0) execlp("does-not-exist", "x", (char *)NULL);
     if (strcmp(how, "abort") == 0) abort();
-    if (strcmp(how, "write") == 0) two_pieces();
+    if (strcmp(how, "write") == 0) write_message(connection);
     if (strcmp(how, "fork") == 0) {
         pid_t child = fork();
         if (child == 0) _exit(0);
@@ -486,11 +469,7 @@ static void was_handler_on_small_stack(void)
     struct sigaction action = {.sa_handler = on_usr2, .sa_flags = SA_ONSTACK};
     CHECK(sigaltstack(&stack, NULL) == 0 && sigaction(SIGUSR2, &action, NULL) == 0);
     connection = connect_to(client);
-    for (int i = 0; i < client.count; i++) {
-        next_message(i);
-        two_pieces();
-        read_reply(connection);
-    }
+    exchange_all(connection, 0, client.count);
     next_message(client.count);
     raise(SIGUSR2);
     puts("returned");
