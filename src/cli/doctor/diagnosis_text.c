@@ -63,8 +63,8 @@ static const char *nagle(const struct tcp_socket *s) {
 
 static void sockets(FILE *out, const struct diagnosis *d) {
     static const struct grid_column columns[] = {
-        {"fd", 6, false, 0},     {"local", 25, true, 0}, {"peer", 25, true, 0},
-        {"state", 13, true, 1}, {"Nagle", 9, true, 0},
+        {"fd", 6, false, 0},    {"local", 22, true, 0}, {"peer", 22, true, 0},
+        {"state", 19, true, 1}, {"Nagle", 9, true, 0},
     };
     char local[ENDPOINT_ROOM], peer[ENDPOINT_ROOM], fd[16];
     if (d->socket_count == 0 || d->socket_count == SIZE_MAX)
