@@ -172,8 +172,8 @@ static void no_stall(const struct findings *f, const struct verdict *v, char *te
     uint64_t one_way = findings_count(f, STALL_ONE_WAY, &total);
     verdict_words(&p, v, "");
     if (one_way)
-        prose_add(&p, "; %lu waits (%s) in streams that are never answered", lu(one_way),
-                  duration_text(total, sum));
+        prose_add(&p, "; %lu wait%s (%s) in streams that are never answered", lu(one_way),
+                  one_way == 1 ? "" : "s", duration_text(total, sum));
     else if (verdict_of(v) == VERDICT_NONE)
         prose_add(&p, ": %s",
                   f->source == SOURCE_CAPTURE
