@@ -74,6 +74,17 @@ void reader_free(struct reader_file *r);
  * `error`: -ESRCH no such process, -EACCES the process may not be inspected, -ENOENT it has no file. */
 int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error);
 
+/* One of the files that a process maps; its name, if the file was deleted, is without " (deleted)". */
+struct reader_mapping {
+    uint64_t device, inode;
+    const char *path; /* "": it has none */
+    bool is_deleted;
+};
+
+/* Calls `found` for each mapping until it returns true.  0, or -errno: -ESRCH no such process. */
+int reader_each_mapping(pid_t pid, bool (*found)(const struct reader_mapping *m, void *context),
+                        void *context);
+
 /* What helps where another process may not be inspected. */
 const char *reader_who_may(void);
 

@@ -13,12 +13,13 @@
 #include "columns.h"
 #include "reader_parts.h"
 
-struct mapping {
-    uint64_t device, inode;
-    const char *path;
-};
+static bool ends_in(const char *text, size_t length, const char *end) {
+    size_t n = strlen(end);
+    return length >= n && memcmp(text + length - n, end, n) == 0;
+}
 
-static bool parse(char *line, struct mapping *m) {
+static bool parse(char *line, struct reader_mapping *m) {
+    static const char deleted[] = " (deleted)";
     uint64_t major_number, minor_number;
     const char *at = line;
     line[strcspn(line, "\n")] = '\0';
@@ -29,11 +30,14 @@ static bool parse(char *line, struct mapping *m) {
         return false;
     m->device = makedev((unsigned)major_number, (unsigned)minor_number);
     m->path = at + strspn(at, " ");
+    size_t length = strlen(m->path);
+    m->is_deleted = ends_in(m->path, length, deleted);
+    if (m->is_deleted)
+        line[m->path - line + (ptrdiff_t)(length - (sizeof(deleted) - 1))] = '\0';
     return true;
 }
 
-/* Calls `found` for each mapping until it returns true.  0, or -errno. */
-static int each_mapping(pid_t pid, bool (*found)(const struct mapping *, void *), void *context) {
+int reader_each_mapping(pid_t pid, bool (*found)(const struct reader_mapping *, void *), void *context) {
     char name[64];
     snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
     FILE *maps = fopen(name, "re");
@@ -41,7 +45,7 @@ static int each_mapping(pid_t pid, bool (*found)(const struct mapping *, void *)
         return errno == ENOENT ? -ESRCH : -errno;
     char *line = NULL;
     size_t size = 0;
-    struct mapping m;
+    struct reader_mapping m;
     errno = 0;
     while (getline(&line, &size, maps) > 0)
         if (parse(line, &m) && found(&m, context))
@@ -57,7 +61,7 @@ struct wanted {
     bool is_there;
 };
 
-static bool is_wanted(const struct mapping *m, void *context) {
+static bool is_wanted(const struct reader_mapping *m, void *context) {
     struct wanted *w = context;
     return w->is_there = m->device == w->device && m->inode == w->inode;
 }
@@ -66,7 +70,7 @@ int reader_maps(pid_t pid, uint64_t device, uint64_t inode) {
     struct wanted w = {.device = device, .inode = inode};
     if (pid <= 0)
         return 0;
-    int error = each_mapping(pid, is_wanted, &w);
+    int error = reader_each_mapping(pid, is_wanted, &w);
     return error ? error : w.is_there;
 }
 
@@ -76,30 +80,20 @@ struct search {
     bool has_memory, has_library, has_file, is_deleted;
 };
 
-static bool ends_in(const char *text, size_t length, const char *end) {
-    size_t n = strlen(end);
-    return length >= n && memcmp(text + length - n, end, n) == 0;
-}
-
-static bool is_stats_file(const struct mapping *m, void *context) {
-    static const char deleted[] = " (deleted)";
+static bool is_stats_file(const struct reader_mapping *m, void *context) {
     struct search *s = context;
     s->has_memory = true;
     size_t length = strlen(m->path);
-    bool gone = ends_in(m->path, length, deleted);
-    if (gone)
-        length -= sizeof(deleted) - 1;
     if (strstr(m->path, "/libunstall"))
         s->has_library = true;
     if (m->path[0] != '/' || !ends_in(m->path, length, STATS_SUFFIX) || length >= sizeof(s->path))
         return false;
-    memcpy(s->path, m->path, length);
-    s->path[length] = '\0';
+    memcpy(s->path, m->path, length + 1);
     s->device = m->device;
     s->inode = m->inode;
     s->has_file = true;
-    s->is_deleted = gone;
-    return !gone;
+    s->is_deleted = m->is_deleted;
+    return !m->is_deleted;
 }
 
 static bool is_file(const char *path, const struct search *s) {
@@ -113,7 +107,7 @@ const char *reader_who_may(void) {
 
 int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) {
     struct search s = {.has_library = false};
-    int failed = each_mapping(pid, is_stats_file, &s);
+    int failed = reader_each_mapping(pid, is_stats_file, &s);
     if (!failed && !s.has_memory) /* a zombie, or a kernel thread */
         failed = -ESRCH;
     if (failed == -ESRCH)

@@ -14,41 +14,20 @@
 
 #include "columns.h"
 #include "process_stat.h"
+#include "reader.h"
 
 enum { NAME = 64 };
 
 /* ---- maps ------------------------------------------------------------ */
 
-static void look_at_mapping(char *line, struct process_facts *f) {
-    static const char deleted[] = " (deleted)";
-    char *path = strchr(line, '/');
-    line[strcspn(line, "\n")] = '\0';
-    if (!path || f->library[0])
-        return;
-    size_t n = strlen(path), tail = sizeof(deleted) - 1;
-    bool gone = n > tail && strcmp(path + n - tail, deleted) == 0;
-    if (gone)
-        path[n - tail] = '\0';
-    const char *name = strrchr(path, '/') + 1;
-    if (strncmp(name, "libunstall", 10) != 0 || strlen(path) >= sizeof(f->library))
-        return;
-    memcpy(f->library, path, strlen(path) + 1);
-    f->library_replaced = gone;
-}
-
-static int read_maps(struct process_facts *f) {
-    FILE *maps = process_open(f->pid, "maps");
-    char *line = NULL;
-    size_t size = 0;
-    if (!maps)
-        return errno == ENOENT ? -ESRCH : -errno;
-    errno = 0;
-    while (getline(&line, &size, maps) > 0)
-        look_at_mapping(line, f);
-    int error = ferror(maps) ? -errno : 0;
-    free(line);
-    fclose(maps);
-    return error;
+static bool is_library(const struct reader_mapping *m, void *context) {
+    struct process_facts *f = context;
+    const char *slash = strrchr(m->path, '/');
+    if (!slash || strncmp(slash + 1, "libunstall", 10) != 0 || strlen(m->path) >= sizeof(f->library))
+        return false;
+    memcpy(f->library, m->path, strlen(m->path) + 1);
+    f->library_replaced = m->is_deleted;
+    return true;
 }
 
 /* ---- how it was started ---------------------------------------------- */
@@ -150,7 +129,7 @@ bool process_sees(pid_t pid, const char *path) {
 int process_library(pid_t pid, struct process_facts *f) {
     memset(f, 0, sizeof(*f));
     f->pid = pid;
-    int error = read_maps(f);
+    int error = reader_each_mapping(pid, is_library, f);
     if (!error)
         read_environment(f);
     return error;
