@@ -241,11 +241,13 @@ static struct known **bucket_of(uint64_t cookie) {
 }
 
 /* The connection with this cookie, or NULL.  Entries of connections that have ended leave the bucket.  A
- * handler may leave amid this by a jump: each store keeps the lists whole.  Lock held. */
+ * handler may leave amid this by a jump, and another thread fork: each store keeps the lists whole, and they
+ * stay in this order.  Lock held. */
 static struct conn *look_up(uint64_t cookie) {
     for (struct known **at = bucket_of(cookie), *k; (k = *at) != NULL;)
         if (LOAD(&k->c->cookie) != k->cookie) {
-            *at = k->next;
+            STORE(at, k->next);
+            __atomic_thread_fence(__ATOMIC_SEQ_CST); /* pool_push() writes to k->next */
             pool_push(&known, k);
         } else if (k->cookie == cookie) {
             return k->c;
@@ -269,7 +271,7 @@ void cookies_note(struct conn *c, uint64_t cookie) {
     struct known *k = look_up(cookie) == c ? NULL : place();
     if (k) {
         *k = (struct known){*bucket_of(cookie), c, cookie};
-        *bucket_of(cookie) = k;
+        STORE_RELEASE(bucket_of(cookie), k);
     }
     spin_unlock(&known.lock);
 }
