@@ -67,13 +67,13 @@ static int get_option(int fd, int level, int name, int *value) {
         {SOL_SOCKET, SO_SNDBUF, NULL, fake.room, !fake.room},
         {SOL_SOCKET, SO_PROTOCOL, "protocol", fake.protocol, fake.protocol <= 0},
         {SOL_SOCKET, SO_TYPE, "type", SOCK_STREAM, false},
-        {SOL_SOCKET, SO_TIMESTAMPING, "stamps?", fake.stamps, false},
-        {SOL_SOCKET, SO_ZEROCOPY, "zerocopy?", fake.zerocopy, false},
+        {SOL_SOCKET, SO_TIMESTAMPING, "stamps?", 0, false},
+        {SOL_SOCKET, SO_ZEROCOPY, "zerocopy?", 0, false},
         {IPPROTO_TCP, TCP_MAXSEG, "mss", fake.mss, !fake.mss},
         {IPPROTO_TCP, TCP_NODELAY, "nodelay?", fake.nodelay, false},
         {IPPROTO_TCP, TCP_CORK, "cork?", fake.cork, false},
         {IPPROTO_TCP, TCP_ULP, "ulp?", ulp, false},
-        {IPPROTO_TCP, TCP_NOTSENT_LOWAT, "unsent?", fake.unsent, false},
+        {IPPROTO_TCP, TCP_NOTSENT_LOWAT, "unsent?", 0, false},
     };
     for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
         if (options[i].level != level || options[i].name != name)

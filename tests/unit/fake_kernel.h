@@ -19,7 +19,6 @@ struct fake_kernel {
     int set_error;     /* the result of setsockopt: 0 or -errno */
     int nodelay, cork; /* the answer, once asked */
     char ulp[4];       /* of TCP_ULP */
-    int stamps, zerocopy, unsent; /* of SO_TIMESTAMPING, SO_ZEROCOPY, TCP_NOTSENT_LOWAT */
     int mss;           /* of TCP_MAXSEG; 0: -EINVAL */
     uint64_t cookie;   /* 0: -ENOTSOCK */
     int protocol;      /* of SO_PROTOCOL; 0: -EINVAL; < 0: -errno */
