@@ -1,23 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Completes words in the installed bash, zsh and fish: the offers of the shell for a line being typed."""
 
-import os
-import pty
 import re
-import select
 import shutil
-import struct
 import subprocess
 import tempfile
-import termios
-import fcntl
-import time
 
-from harness import COMMAND, SOURCE_ROOT, bare_env, skip
+from harness import COMMAND, SOURCE_ROOT, ShellTerminal, bare_env, skip
 
 FOLDER = SOURCE_ROOT / "data/completions"
 LIMIT_S = 30
-ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>()][0-9A-Z]?|\r|\x07")
 
 
 def _environment(home):
@@ -30,48 +22,18 @@ def _needed(shell):
     return shutil.which(shell)
 
 
-class _Terminal:
-    """A shell in a terminal of its own."""
-
-    def __init__(self, argv, home):
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.chdir(SOURCE_ROOT)
-            os.execve(argv[0], argv, _environment(home))
-        self.shown = ""
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("4H", 300, 120, 0, 0))
-
-    def say(self, text):
-        os.write(self.fd, text.encode())
-
-    def until(self, mark):
-        """All that is shown until `mark` is."""
-        due = time.monotonic() + LIMIT_S
-        while mark not in self.shown:
-            ready, _, _ = select.select([self.fd], [], [], max(0, due - time.monotonic()))
-            assert ready, f"{mark} does not come:\n{self.shown}"
-            self.shown += ESCAPES.sub("", os.read(self.fd, 65536).decode(errors="replace"))
-        seen, self.shown = self.shown.split(mark, 1)
-        return seen + mark
-
-    def end(self):
-        os.close(self.fd)
-        os.kill(self.pid, 9)
-        os.waitpid(self.pid, 0)
-
-
 def _typed(shell, options, setup, line):
     """(the completed line, the listed words) after TAB TAB."""
     path = _needed(shell)
     with tempfile.TemporaryDirectory() as home:
-        terminal = _Terminal([path, *options], home)
+        terminal = ShellTerminal([path, *options], _environment(home), SOURCE_ROOT)
         try:
-            terminal.say(f"{setup}\necho RE''ADY\n")
+            terminal.type(f"{setup}\necho RE''ADY\n")
             terminal.until("READY\n")
             terminal.until("PROMPT> ")
             # a key of our own shows the end of the completion, and the line
-            terminal.say(f"{line}\t\t\x18\x04")
-            seen = terminal.until("}END")
+            terminal.type(f"{line}\t\t\x18\x04")
+            seen = terminal.until("}END") + "}END"
             became = re.search(r"LINE\{(.*?)\}END", seen, re.DOTALL)[1]
             return became, seen.split("LINE{")[0]
         finally:

@@ -25,3 +25,4 @@ from .servers import REQUEST, ServerRun, request_all, started_server
 from .shape import added, is_promised, program_calls, program_shapes, shape, start_shapes
 from .strace import BEGIN, END, Call, PAUSE, Trace, run_strace
 from .tcp_info import data_segments_in
+from .terminal import ShellTerminal

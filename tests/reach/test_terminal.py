@@ -1,56 +1,20 @@
 # SPDX-License-Identifier: MIT
 """unstall run under the supervisor at a terminal: the keys of a shell's job control reach the program."""
 
-import contextlib
-import os
-import pty
-import select
-import signal
-import time
 from pathlib import Path
 
 import pytest
 
-from harness import COMMAND, bare_env
+from harness import COMMAND, ShellTerminal, bare_env
 
 PROMPT = "ready> "
 UNDER = f"{COMMAND} run --how seccomp"
-PATIENCE_S = 20
-
-
-class Terminal:
-    """An interactive bash; what it and its programs say is in `said`."""
-
-    def __init__(self):
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            env = bare_env(PS1=PROMPT, TERM="dumb")
-            os.execve("/bin/bash", ["bash", "--norc", "--noprofile", "--noediting", "-i"], env)
-        self.said = ""
-
-    def until(self, text):
-        """Reads up to this text, and gives what came before."""
-        end = time.monotonic() + PATIENCE_S
-        while text not in self.said:
-            left = end - time.monotonic()
-            assert left > 0 and select.select([self.fd], [], [], left)[0], f"no {text!r} in {self.said!r}"
-            self.said += os.read(self.fd, 4096).decode()
-        before, self.said = self.said.split(text, 1)
-        return before
-
-    def type(self, text):
-        os.write(self.fd, text.encode())
-
-    def end(self):
-        os.close(self.fd)  # its processes get SIGHUP
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
 
 
 @pytest.fixture(name="terminal")
 def _terminal():
-    terminal = Terminal()
+    terminal = ShellTerminal(["/bin/bash", "--norc", "--noprofile", "--noediting", "-i"],
+                             bare_env(PS1=PROMPT, TERM="dumb"))
     terminal.until(PROMPT)
     yield terminal
     terminal.end()
