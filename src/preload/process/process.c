@@ -203,7 +203,6 @@ __attribute__((destructor)) void process_ends(void) {
         return;
     }
     STORE(&hold_refused, true);
-    hold_end_turn(PUSH_PROCESS);
     sweep(PUSH_PROCESS);
     hold_push_buffers(true);
     send_the_last();
@@ -361,8 +360,6 @@ void window_restart(void) {
 bool window_stop_for_task_limit(void) {
     if (!gate_enter() || !LOAD(&window_process))
         return false;
-    hold_end_turn(PUSH_PROCESS);
-    sweep(PUSH_PROCESS);
     window_stop();
     return true;
 }
@@ -377,7 +374,6 @@ static void library_off_for_good(void) {
     bool left = false;
     if (!gate_enter())
         return;
-    hold_end_turn(PUSH_PROCESS);
     if (!config()->no_syscalls) {
         config_kill(); /* first: other threads begin no hold after the sweep */
         hold_push_buffers(false);
@@ -457,12 +453,6 @@ static bool option_changes(long number, unsigned long option) {
            option == PR_SET_SECUREBITS || option == PR_SET_KEEPCAPS;
 }
 
-static uint32_t end_thread(void) {
-    if (window_state() == WINDOW_RUNS)
-        sweep(PUSH_PROCESS);
-    return window_bar(true);
-}
-
 uint32_t rights_change(long number, unsigned long first) {
     enum when what = when(number);
     if (what == other || (what == options && !option_changes(number, first)) || !gate_enter())
@@ -472,14 +462,14 @@ uint32_t rights_change(long number, unsigned long first) {
      * without TCP makes no file. */
     if (what == user && stats_file_wanted() && (stats_ever_made() || fds_any()))
         stats_file_make();
-    uint32_t barred = end_thread();
+    uint32_t barred = window_bar(true);
     if (number == SYS_unshare && (first & CLONE_FILES))
         process_unshares_table();
     return barred;
 }
 
 uint32_t rights_signal(long task) {
-    return window_is_task(task) && gate_enter() ? end_thread() : 0;
+    return window_is_task(task) && gate_enter() ? window_bar(true) : 0;
 }
 
 void rights_changed(uint32_t barred) {
