@@ -100,6 +100,33 @@ def test_nothing_is_held_in_other_ways_either(check, mode):
     judge_again(check, mode)
 
 
+# Here the window's thread, which ends before it or is made to look, must not be what sends.
+ALONE = ("fork", "_Fork", "vfork", "forkpty", "daemon", "clone", "pthread_create", "unshare", "setuid",
+         "prctl", "syscall SYS_seccomp", "system", "wordexp", "popen", "posix_spawn", "execve", "execvp",
+         "fexecve", "exit", "pthread_exit", "a thread's return")
+
+
+@pytest.mark.parametrize("act", ALONE)
+def test_nothing_is_held_where_no_window_is_kept(act):
+    judge_again(rows.Check(act), "cork", thread="never")
+
+
+# What ends the process or its cure sends what other threads hold, too; likewise what gives it to a program.
+BESIDE = ("execve", "execvp", "_exit", "syscall SYS_exit_group", "abort", "the return from main", "prctl",
+          "syscall SYS_seccomp", "clone", "posix_spawn", "system", "popen", "vfork")
+
+
+@pytest.mark.parametrize("mode, thread", [("cork", "never"), ("cork", "always"), ("coalesce", "always")])
+@pytest.mark.parametrize("act", BESIDE)
+def test_nothing_is_held_by_another_thread(act, mode, thread):
+    judge_again(rows.Check(act), mode, beside=True, thread=thread)
+
+
+@pytest.mark.parametrize("act", ("fork", "_Fork", "unshare", "setuid"))
+def test_nothing_is_buffered_by_another_thread(act):
+    judge_again(rows.Check(act), "coalesce", beside=True)
+
+
 if IS_32:
     @pytest.mark.parametrize("name", rows.OF_64)
     def test_nothing_is_held_while_a_program_with_64_bit_times_waits(name):

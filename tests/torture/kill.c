@@ -12,6 +12,7 @@
  * HOW   kill      SIGKILL
  *       pending   SIGKILL while input lies unread: the close resets the connection
  *       exit      the writer's main thread ends the process while another one writes
+ *       exec      ... or becomes another program
  *
  * UNSTALL_* and LD_PRELOAD for the writer come in TORTURE_ENV_*.  Runs in an
  * empty folder of its own.  Prints one JSON object; exit code 0: no rule broken.
@@ -203,7 +204,8 @@ static void play(uint64_t seed) {
     memset(page, 0, sizeof(*page));
     page->seed = seed;
     page->pending = strcmp(how, "pending") == 0;
-    page->threads = strcmp(how, "exit") == 0;
+    page->execs = strcmp(how, "exec") == 0;
+    page->threads = page->execs || strcmp(how, "exit") == 0;
     getsockname(listener, (struct sockaddr *)&address, &length);
     page->port = ntohs(address.sin_port);
     streams_init(seed);

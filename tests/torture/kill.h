@@ -25,6 +25,7 @@ struct page {
     uint32_t stop;       /* the writer's main thread shall end the process */
     uint32_t pending;    /* input lies unread: read none of it, write only little at once */
     uint32_t threads;    /* write in a second thread, end in the first */
+    uint32_t execs;      /* ... by an exec */
 };
 
 /* The bytes with which the peer answers the first `received` ones. */

@@ -10,13 +10,13 @@ from program import BINARIES
 
 # (mode, end) -> the rule for the arrived bytes; see kill.c for the rules and docs/design.md, promise 4
 RULES = {
-    "bare": {"kill": "returned", "exit": "returned", "pending": "sent"},
-    "off": {"kill": "returned", "exit": "returned", "pending": "sent"},
-    "observe": {"kill": "returned", "exit": "returned", "pending": "sent"},
-    "nodelay": {"kill": "returned", "exit": "returned", "pending": "returned"},
-    "cork": {"kill": "returned", "exit": "returned", "pending": "turn"},
-    "auto": {"kill": "returned", "exit": "returned", "pending": "turn"},
-    "coalesce": {"kill": "turn", "exit": "returned", "pending": "turn"},
+    "bare": {"kill": "returned", "exit": "returned", "exec": "returned", "pending": "sent"},
+    "off": {"kill": "returned", "exit": "returned", "exec": "returned", "pending": "sent"},
+    "observe": {"kill": "returned", "exit": "returned", "exec": "returned", "pending": "sent"},
+    "nodelay": {"kill": "returned", "exit": "returned", "exec": "returned", "pending": "returned"},
+    "cork": {"kill": "returned", "exit": "returned", "exec": "returned", "pending": "turn"},
+    "auto": {"kill": "returned", "exit": "returned", "exec": "returned", "pending": "turn"},
+    "coalesce": {"kill": "turn", "exit": "returned", "exec": "returned", "pending": "turn"},
 }
 LIMIT = 3  # seconds for a round
 

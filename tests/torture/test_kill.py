@@ -2,18 +2,18 @@
 """Writers that end at random moments: every promised byte has arrived (docs/design.md, promise 4).
 
 `kill` is SIGKILL, `pending` SIGKILL while input lies unread (the close resets the connection), `exit`
-the end of the process by its main thread while another thread writes.
+the end of the process by its main thread while another thread writes, `exec` another program in its place.
 """
 
 import pytest
 
 from killing import RULES, end_writers
 
-ROUNDS = {"kill": 70, "pending": 40, "exit": 40}
+ROUNDS = {"kill": 70, "pending": 40, "exit": 40, "exec": 40}
 SEED = 1
 
 
-@pytest.mark.parametrize("how", ["kill", "pending", "exit"])
+@pytest.mark.parametrize("how", ROUNDS)
 @pytest.mark.parametrize("mode", RULES)
 def test_nothing_is_lost_that_must_arrive(mode, how):
     found = end_writers(mode, how, ROUNDS[how], SEED)

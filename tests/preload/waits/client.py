@@ -177,13 +177,13 @@ def _listen_for_held(connection, expected, outcome):
 
 
 def perform(act, mode=None, library=None, *, expected=HELD, bursts=0, window_us=WINDOW_US,
-            polling=False, trace=False, to_the_end=False, origin=None, flags=()):
+            polling=False, beside=False, thread=None, trace=False, to_the_end=False, origin=None, flags=()):
     """Have the client perform `act` with bytes held, and return its peer's record.
 
     Without `mode` the client runs bare.  The client is ended as soon as the bytes are there
     (or are not coming), unless it runs `to_the_end`.
     """
-    thread = "own" if act in WINDOWLESS else "always"
+    thread = thread or ("own" if act in WINDOWLESS else "always")
     env = preload_env(mode, library, UNSTALL_WINDOW_US=window_us,
                       UNSTALL_THREAD=thread) if mode else bare_env()
     outcome = Outcome()
@@ -192,7 +192,8 @@ def perform(act, mode=None, library=None, *, expected=HELD, bursts=0, window_us=
         listener.settimeout(START_S)
         port = origin or str(listener.getsockname()[1])
         log = os.path.join(folder, "trace") if trace else None
-        argv = [*map(str, _client(act, *flags)), port, act, str(bursts), *(["polling"] if polling else [])]
+        argv = [*map(str, _client(act, *flags)), port, act, str(bursts), *(["polling"] if polling else []),
+                *(["beside"] if beside else [])]
         child = _Child(argv, env, folder, log)
         with _meet(child, port, listener) as connection:
             connection.settimeout(START_S)

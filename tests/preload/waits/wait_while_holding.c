@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * One held write, then one act: wait_while_holding PORT ACT [BURSTS [polling]]
+ * One held write, then one act: wait_while_holding PORT ACT [BURSTS [polling | beside]]
  *
  * Connects to 127.0.0.1:PORT (with `accept` or `accept4` for PORT: listens, prints
  * the port, and takes the connection that comes, by that name), exchanges a greeting (it carries our process
  * id), makes BURSTS exchanges of two small writes each (so that `auto` comes to know the connection;
  * `polling`: with a poll between the two that returns at once), then writes 16 bytes, the time and "held
  * bytes" in short, and performs the act while they are held. The peer tells from the time in the bytes how
- * long they were held.
+ * long they were held. `beside`: another thread makes the exchanges and the write, and waits out of sight
+ * while this one acts; and a child that no library sees has the connection, too, so that no end closes it.
  *
  *   wait_while_holding list        the acts
  *   wait_while_holding where NAME…  the file that answers for each name
@@ -17,6 +18,7 @@
 #include "acts.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/time.h>
 
@@ -119,18 +121,47 @@ static void mark(const char *what) {
 
 struct moment {
     const struct act *act;
-    int connection;
+    int connection, bursts;
+    bool beside;
 };
+
+static void hold(int connection) {
+    int64_t payload[2] = {now_ns()};
+    memcpy(&payload[1], "held....", 8);
+    say(connection, payload, sizeof payload);
+}
+
+static int held_beside;
+
+static void *hold_and_stay(void *argument) {
+    const struct moment *moment = argument;
+    greet(moment->connection, moment->bursts, 0);
+    hold(moment->connection);
+    __atomic_store_n(&held_beside, 1, __ATOMIC_RELEASE);
+    raw_sleep_ms(3 * WAIT_MS);
+    return NULL;
+}
+
+static void held_by_another(struct moment *moment) {
+    pthread_t thread;
+    if (raw6(SYS_clone, SIGCHLD, 0, 0, 0, 0, 0) == 0) {
+        for (int fd = 0; fd <= STDERR_FILENO; fd++)
+            raw1(SYS_close, fd);
+        raw_sleep_ms(2 * WAIT_MS);
+        raw_exit(0);
+    }
+    if (pthread_create(&thread, NULL, hold_and_stay, moment) != 0)
+        fail("pthread_create");
+    while (!__atomic_load_n(&held_beside, __ATOMIC_ACQUIRE))
+        raw_sleep_ms(1);
+}
 
 static void *hold_and_act(void *argument) {
     const struct moment *moment = argument;
-    int64_t payload[2] = {now_ns()};
-    memcpy(&payload[1], "held....", 8);
-
     if (moment->act->flags & ALARM)
         set_alarm();
-    if (!(moment->act->flags & UNHELD))
-        say(moment->connection, payload, sizeof payload);
+    if (!(moment->act->flags & UNHELD) && !moment->beside)
+        hold(moment->connection);
     mark("the act begins");
     errno = 0;
     int64_t begin = now_ns();
@@ -152,7 +183,7 @@ int main(int argc, char **argv) {
     if (argc > 2 && strcmp(argv[1], "where") == 0)
         return where(argv + 2);
     if (argc < 3) {
-        fputs("usage: wait_while_holding PORT ACT [BURSTS [polling]]\n", stderr);
+        fputs("usage: wait_while_holding PORT ACT [BURSTS [polling | beside]]\n", stderr);
         return 2;
     }
     struct moment moment = {.act = find(argv[2])};
@@ -164,7 +195,12 @@ int main(int argc, char **argv) {
     if (moment.act->prepare)
         moment.act->prepare();
     moment.connection = argv[1][0] == 'a' ? accepted(argv[1]) : connected((uint16_t)atoi(argv[1]));
-    greet(moment.connection, argc > 3 ? atoi(argv[3]) : 0, argc > 4);
+    moment.bursts = argc > 3 ? atoi(argv[3]) : 0;
+    moment.beside = argc > 4 && strcmp(argv[4], "beside") == 0;
+    if (moment.beside)
+        held_by_another(&moment);
+    else
+        greet(moment.connection, moment.bursts, argc > 4);
 
     if (moment.act->flags & IN_THREAD) {
         pthread_t thread;
