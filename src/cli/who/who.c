@@ -54,18 +54,13 @@ void who_prose(struct prose *p, const struct who *w) {
     unsigned author = author_of(w);
     if (!w->known) {
         prose_add(p, "%s.", who_note(w));
-    } else if (w->behind) {
-        prose_add(p, "As %s tells, the held message", w->tool);
-        add_write(p, &w->write[1], author, "is written by");
-        prose_add(p, "; the one before");
-        add_write(p, &w->write[0], author, "by");
-        prose_add(p, ": set TCP_NODELAY there.");
     } else {
-        prose_add(p, "As %s tells, the first piece", w->tool);
-        add_write(p, &w->write[0], author, "is written by");
-        prose_add(p, "; the second");
-        add_write(p, &w->write[1], author, "by");
-        prose_add(p, ": join them.");
+        bool behind = w->behind; /* the second write, which is held, is told first then */
+        prose_add(p, "As %s tells, the %s", w->tool, behind ? "held message" : "first piece");
+        add_write(p, &w->write[behind], author, "is written by");
+        prose_add(p, "; the %s", behind ? "one before" : "second");
+        add_write(p, &w->write[!behind], author, "by");
+        prose_add(p, ": %s.", behind ? "set TCP_NODELAY there" : "join them");
     }
     if (w->questions)
         prose_add(p, " The times above include the pauses of its %u question%s.", w->questions,
