@@ -698,16 +698,27 @@ static void a_collector(void)
     comes(put_so_far());
 }
 
-/* The process ends, or becomes another program, while the writer is stopped: what was written comes, and at
- * once. */
-static void ends(const char *how)
+/* A close with unread input would be a reset. */
+static void end_answers(void)
 {
     char answers[256];
-    first_passed_place();
     word_set(&shared->no_answers, 1);
     while (!load(&shared->none_comes)) pause_us(1000);
     pause_us(10000);
     while (raw6(SYS_recvfrom, near_end, RAW_ARG(answers), sizeof answers, MSG_DONTWAIT, 0, 0) > 0) continue;
+}
+
+static void become_another_program(void)
+{
+    execv("/bin/true", (char *[]){(char[]){"true"}, NULL});
+}
+
+/* The process ends, or becomes another program, while the writer is stopped: what was written comes, and at
+ * once. */
+static void ends(const char *how)
+{
+    first_passed_place();
+    end_answers();
     by_write();
     by_write();
     alarm(LIMIT_MS / 1000);
@@ -722,7 +733,7 @@ static void ends(const char *how)
         goes_on();
         _exit(0);
     }
-    if (strcmp(how, "exec") == 0) execv("/bin/true", (char *[]){(char[]){"true"}, NULL});
+    if (strcmp(how, "exec") == 0) become_another_program();
     if (strcmp(how, "shutdown") == 0) {
         shutdown(near_end, SHUT_WR);
         CHECK(send(near_end, "x", 1, MSG_NOSIGNAL) < 0 && errno == EPIPE);
@@ -808,6 +819,29 @@ static void *writes_and_forks(void *unused)
     return unused;
 }
 
+/* The interrupted write has not returned. */
+static void end_here(void)
+{
+    __atomic_add_fetch(&shared->skipped[WRITER], 1, __ATOMIC_RELEASE);
+    _exit(0);
+}
+
+static void exec_here(void)
+{
+    __atomic_add_fetch(&shared->skipped[WRITER], 1, __ATOMIC_RELEASE);
+    become_another_program();
+}
+
+/* A handler ends the process, or makes it another program, where it is inside the library. */
+static void a_handler_ends(const char *how)
+{
+    for (int i = 0; i < 8; i++) exchange();
+    learn_places();
+    at_the_place = strcmp(how, "exec") == 0 ? exec_here : end_here;
+    end_answers();
+    EACH_PLACE(place) interrupted_at(place);
+}
+
 /* Here the main thread is the writer, and another one has its part, but not where it is `alone`: then
  * coalesce buffers. */
 static void leaves(const char *how)
@@ -874,6 +908,8 @@ int main(int count, char **words)
     if (!leaving) start_writer();
     first_place = count > 3 ? atoi(words[3]) : 0;
     if (strcmp(words[1], "leave sibling") == 0) leaves_in_a_coroutine();
+    else if (strcmp(words[1], "leave end") == 0) a_handler_ends("_exit");
+    else if (strcmp(words[1], "leave exec") == 0) a_handler_ends("exec");
     else if (leaving) leaves(words[1] + 6);
     else if (strcmp(words[1], "calls") == 0) all_calls();
     else if (strcmp(words[1], "first calls") == 0) first_calls();

@@ -64,6 +64,12 @@ def test_an_end_does_not_wait_and_all_bytes_come(case, first, mode):
     assert outcome(mode, case, PLACES, first) == (ENDS[case], "all came\n")
 
 
+@pytest.mark.parametrize("first, mode", at(SIBLINGS_PLACES, ("bare", "coalesce")))
+@pytest.mark.parametrize("case", ["leave end", "leave exec"])
+def test_a_handlers_end_loses_nothing(case, first, mode):
+    assert outcome(mode, case, 1, first) == (0, "all came\n")
+
+
 @pytest.mark.parametrize("first, mode", at(SIBLINGS_PLACES, ("bare", "coalesce", "auto")))
 def test_a_coroutine_above_proves_nothing(first, mode):
     """Its call was taken for a proof that the interrupted one was over, which then went on."""
