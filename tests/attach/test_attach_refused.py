@@ -37,6 +37,7 @@ def test_a_second_attach_that_cannot_be_loaded_changes_nothing_either():
     (["1", "2"], "2: one PID at a time; try --help"),
     ([], "give one target"),
     (["1", "--all"], "give one target"),
+    (["--list", "--all"], "--list shows all that is attached; give it no target"),
     (["--port", "70000"], "--port"),
     (["--mode", "fast", "1"], "--mode fast: expected proof or always"),
     (["--mode", "late", "1"], "--mode late: there is no such mode any more; use --mode always, which cures "),

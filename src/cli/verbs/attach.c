@@ -311,7 +311,9 @@ static int run(int argc, char **argv) {
             return failed;
     }
     if (r.list)
-        return list_all();
+        return attach_targets(&r.wish) == 0
+                   ? list_all()
+                   : complain("--list shows all that is attached; give it no target");
     if (attach_targets(&r.wish) != 1)
         return complain("give one target: a PID, --cgroup, --unit, --container, --port or --all");
     bool named = r.wish.pid ? kill(r.wish.pid, 0) != 0 && errno == ESRCH
