@@ -205,7 +205,7 @@ static void op_read(struct input *in) {
     }
     if (s)
         s->received += got;
-    shim_read_ends(call, (ssize_t)got, fills ? got : 2 * got);
+    shim_read_ends(call, (ssize_t)got, fills && got ? got : 2 * got + 2); /* not 0 or 1: shim.h */
 }
 
 static void op_wait(struct input *in) {
