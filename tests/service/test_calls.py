@@ -11,6 +11,7 @@ NEEDED_NOT = {
     "preadv2",           # in the place of the program's own pread
     "close_range",       # of the program's own
     "shutdown",          # later, in the place of the program's own
+    "recvfrom",          # likewise, of no bytes
     "process_vm_readv",  # not under a filter: the library asks first
 }
 BY_LIBC = {"clone", "exit"}  # the window's thread

@@ -223,7 +223,7 @@ bool fds_next(struct fds_walk *w) {
 
 /* ---- SO_COOKIE -> connection ----------------------------------------------- */
 
-enum { BUCKETS = 4096, AT_ONCE = 128 };
+enum { BUCKETS = 512, AT_ONCE = 128 };
 
 /* A connection had this cookie when it was entered. */
 struct known {

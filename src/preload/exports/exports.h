@@ -70,8 +70,7 @@ ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, 
                        unsigned flags, bool raw, uintptr_t caller);
 /* What a read into a vector has asked for, after it returned `got` to `call`: the kernel has followed it. */
 #define ASKED(iov, count) (got >= 0 && call.conn ? exports_vector_bytes(iov, (size_t)(count)) : 0)
-/* recv(2) of no bytes asks the socket all the same: see shim_read_ends(). */
-#define RECV_ASKED(bytes) ((bytes) + !(bytes))
+#define RECV_ASKED(bytes) ((bytes) ? (bytes) : RECV_OF_NONE)
 size_t exports_vector_bytes(const struct iovec *iov, size_t count);
 ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw);
 /* After a recvmmsg(2) that returned `got`; returns what the caller gets. */

@@ -131,7 +131,7 @@ int unstall_messages_read(struct call call, struct mmsghdr *messages, unsigned c
     }
     bool all = got < 0 || (unsigned)got == count; /* else nothing more was there */
     if (bytes == 0)
-        asked = 2; /* recvmmsg(2) takes an error before all input */
+        asked = 1; /* recvmmsg(2) takes an error before all input */
     ssize_t result = shim_read_ends(call, bytes, asked + !all);
     return result < 0 ? -1 : got;
 }

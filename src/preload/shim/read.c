@@ -101,8 +101,10 @@ static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssiz
     if (UNLIKELY(LOAD(&c->pending_error))) {
         if (!conn_lock(c))
             return got; /* the next call tells it */
-        bool ours_to_tell = c->pending_error != EPIPE && !call_is_stale(call) && /* reads never give EPIPE */
-                            !(got == 0 && asked == 1 && !config()->no_syscalls && kernel->has_input(c->fd));
+        bool input_first = asked == RECV_OF_NONE && got == 0 && !config()->no_syscalls &&
+                           kernel->has_input(c->fd);
+        bool ours_to_tell = c->pending_error != EPIPE && /* reads never give EPIPE */
+                            !call_is_stale(call) && !input_first;
         int error = ours_to_tell ? shim_take_error(c) : 0;
         conn_unlock(c);
         if (error) {

@@ -139,7 +139,8 @@ void shim_descriptors_arrive(const struct msghdr *message);
 
 /* Runs before a read, which may block unless `dont_wait`.  Pass the result to
  * shim_read_ends().  A read(2) of no bytes (`asked` is 0) asks no socket: it meets neither an error nor the
- * end.  A recv(2) of none does, and takes the error unless input is there; it passes 1. */
+ * end.  A recv(2) of none does, and takes the error unless input is there; it passes RECV_OF_NONE. */
+#define RECV_OF_NONE SIZE_MAX
 struct call shim_read_begins(int fd, bool dont_wait);
 ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked);
 
