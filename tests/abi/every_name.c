@@ -51,8 +51,7 @@ extern char **environ;
 #define lean_last_ended()        ((void)0)
 #endif
 
-static void show(const char *name, const char *what, long result, int error)
-{
+static void show(const char *name, const char *what, long result, int error) {
     char line[160];
     int n = snprintf(line, sizeof line, "%s: %s %ld errno %d\n", name, what, result, error);
     raw_call(SYS_write, 1, (long)line, n, 0, 0);
@@ -60,8 +59,7 @@ static void show(const char *name, const char *what, long result, int error)
 
 #include "every_name_make.h"
 
-static void make_all(void)
-{
+static void make_all(void) {
     sigset_t old;
     sigprocmask(SIG_BLOCK, &alarm_signal, &old);
     for (int at = 0; at < CALLS; at++) make(at);
@@ -72,44 +70,38 @@ static void make_all(void)
 
 #ifdef AS_LIBRARY /* behind us in LD_PRELOAD: initialised before us, and ended after us */
 
-__attribute__((destructor)) static void last(void)
-{
+__attribute__((destructor)) static void last(void) {
     prepare();
     make_all();
 }
 
 #else
 
-static void with_errno(void)
-{
+static void with_errno(void) {
     errno_before = ENOTTY;
     make_all();
 }
 
-static void on_usr1(int number)
-{
+static void on_usr1(int number) {
     (void)number;
     int saved = errno;
     make_all();
     errno = saved;
 }
 
-static void signalled(void)
-{
+static void signalled(void) {
     raise(SIGUSR1);
 }
 
 /* Wakes the main thread out of its poll. */
-static void *interrupt(void *main_thread)
-{
+static void *interrupt(void *main_thread) {
     struct timespec pause_ = {0, 50000000};
     raw_call(SYS_nanosleep, (long)&pause_, 0, 0, 0, 0);
     pthread_kill(*(pthread_t *)main_thread, SIGUSR1);
     return NULL;
 }
 
-static void inside(void)
-{
+static void inside(void) {
     pthread_t self = pthread_self(), thread;
     pthread_create(&thread, NULL, interrupt, &self);
     struct pollfd none = {.fd = -1};
@@ -117,23 +109,20 @@ static void inside(void)
     pthread_join(thread, NULL);
 }
 
-static void *in_thread(void *unused)
-{
+static void *in_thread(void *unused) {
     take_signals();
     make_all();
     return unused;
 }
 
-static void thread(void)
-{
+static void thread(void) {
     pthread_t thread;
     leave_signals();
     pthread_create(&thread, NULL, in_thread, NULL);
     pthread_join(thread, NULL);
 }
 
-static void forked(void)
-{
+static void forked(void) {
     pid_t child = fork();
     int status = 0;
     if (child == 0) {
@@ -145,8 +134,7 @@ static void forked(void)
 }
 
 /* Without those that make a child or a thread: three would share one memory. */
-static void vforked(void)
-{
+static void vforked(void) {
     sigprocmask(SIG_BLOCK, &alarm_signal, NULL);
     static int at; /* not on the stack that the child uses */
     for (at = 0; at < CALLS; at++) {
@@ -160,8 +148,7 @@ static void vforked(void)
     }
 }
 
-static int in_clone(void *unused)
-{
+static int in_clone(void *unused) {
     (void)unused;
     take_signals();
     make_all();
@@ -170,8 +157,7 @@ static int in_clone(void *unused)
 
 typedef int clone_t(int (*)(void *), void *, int, void *, ...);
 
-static void in_thread_of(clone_t *make_thread)
-{
+static void in_thread_of(clone_t *make_thread) {
     static char stack[1 << 18] __attribute__((aligned(64)));
     static int alive = 1;
     leave_signals();
@@ -184,14 +170,12 @@ static void in_thread_of(clone_t *make_thread)
 }
 
 /* The library steps aside: see cloned_unseen for what it does with shared thread-locals. */
-static void cloned(void)
-{
+static void cloned(void) {
     in_thread_of(clone);
 }
 
 /* libc's own clone: its system call is inline. */
-static void cloned_unseen(void)
-{
+static void cloned_unseen(void) {
     void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
     clone_t *own = libc ? (clone_t *)dlsym(libc, "clone") : NULL;
     CHECK(own);
@@ -204,15 +188,13 @@ static void cloned_unseen(void)
 typedef void lacks_t(const char *name, bool lacks);
 
 /* Also the names at the same address: an alias has no next definition of its own. */
-static void lack(lacks_t *lacks, int at, bool so)
-{
+static void lack(lacks_t *lacks, int at, bool so) {
     for (int other = 0; other < CALLS; other++)
         if (dlsym(RTLD_DEFAULT, calls[other].name) == dlsym(RTLD_DEFAULT, calls[at].name))
             lacks(calls[other].name, so);
 }
 
-static void lacking(void)
-{
+static void lacking(void) {
     lacks_t *lacks = (lacks_t *)dlsym(RTLD_DEFAULT, "unstall_hook_lacks");
     CHECK(lacks);
     sigprocmask(SIG_BLOCK, &alarm_signal, NULL);
@@ -237,8 +219,7 @@ static struct {
     bool connected;
 } lean_row;
 
-static void make_lean(int at, const long *arguments)
-{
+static void make_lean(int at, const long *arguments) {
     int before = allocations;
     needed = 0;
     make_with(at, arguments);
@@ -247,8 +228,7 @@ static void make_lean(int at, const long *arguments)
 }
 
 /* The connection is not used again: a row may close it, or leave bytes in it. */
-static void make_lean_on_connection(int at)
-{
+static void make_lean_on_connection(int at) {
     long arguments[6];
     bool held = holding;
     int own[] = {near_end, far_end};
@@ -267,8 +247,7 @@ static void make_lean_on_connection(int at)
 }
 
 /* More parts than a send of ours takes, more bytes than there is room for, behind a held piece. */
-static void lean_vector(void)
-{
+static void lean_vector(void) {
     enum { PARTS = 200, PART = 1000, ROOM = 4096 };
     static char bytes[PART];
     static struct iovec parts[PARTS];
@@ -302,8 +281,7 @@ static void lean_vector(void)
     near_end = own[0], far_end = own[1], holding = held;
 }
 
-static void *lean_thread(void *unused)
-{
+static void *lean_thread(void *unused) {
     take_signals();
     if (lean_row.at == CALLS) lean_vector();
     else if (lean_row.connected) make_lean_on_connection(lean_row.at);
@@ -311,8 +289,7 @@ static void *lean_thread(void *unused)
     return unused;
 }
 
-static void in_lean_thread(int at, bool connected)
-{
+static void in_lean_thread(int at, bool connected) {
     pthread_attr_t attributes;
     pthread_t made;
     lean_row.at = at, lean_row.connected = connected;
@@ -322,8 +299,7 @@ static void in_lean_thread(int at, bool connected)
     pthread_join(made, NULL);
 }
 
-static void lean(void)
-{
+static void lean(void) {
     pthread_key_t key;
     for (int i = 0; i < KEYS; i++) CHECK(pthread_key_create(&key, NULL) == 0);
     lean_stack = mmap(NULL, LEAN_STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -341,15 +317,13 @@ static void lean(void)
 
 /* ---- the beginning and the end --------------------------------------------- */
 
-static void set_state(const char *state)
-{
+static void set_state(const char *state) {
     if (strcmp(state, "cold") == 0) return;
     warm_up();
     holding = strcmp(state, "holding") == 0;
 }
 
-static void early(int argc, char **argv, char **environment)
-{
+static void early(int argc, char **argv, char **environment) {
     (void)environment;
     if (argc < 2 || strcmp(argv[1], "early") != 0) return;
     prepare();
@@ -359,12 +333,10 @@ static void early(int argc, char **argv, char **environment)
 __attribute__((section(".preinit_array"), used))
 static void (*const before_all)(int, char **, char **) = early;
 
-static void nothing(void)
-{
+static void nothing(void) {
 }
 
-static void names(void)
-{
+static void names(void) {
     for (int at = 0; at < CALLS; at++) printf("%s\n", calls[at].name);
 }
 
@@ -378,8 +350,7 @@ static const struct {
     {"cloned", cloned}, {"unseen", cloned_unseen}, {"pointers", pointers}, {"lean", lean},
 };
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     struct sigaction action = {.sa_handler = on_usr1};
     CHECK(argc == 3);
     prepare();

@@ -33,8 +33,7 @@ static struct __user_cap_data_struct capabilities[2]; /* those of now (prepare) 
 /* What a thread runs: zero is the end of either kind, a pointer's or an int's. */
 static pthread_t started;
 
-static void *start(void *unused)
-{
+static void *start(void *unused) {
     (void)unused;
     return NULL;
 }

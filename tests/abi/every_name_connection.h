@@ -10,8 +10,7 @@ static struct {
 } *pieces; /* shared with children */
 
 /* The bytes that come there are these, and no other ones. */
-static void raw_take(const char *expected)
-{
+static void raw_take(const char *expected) {
     char taken[16];
     size_t bytes = strlen(expected), got = 0;
     while (got < bytes) {
@@ -25,8 +24,7 @@ static void raw_take(const char *expected)
     }
 }
 
-static void connect_to_ourselves(void)
-{
+static void connect_to_ourselves(void) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
     long listener = raw_call(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0, 0, 0);
@@ -41,8 +39,7 @@ static void connect_to_ourselves(void)
 }
 
 /* Header and body, and an answer. */
-static void exchange_once(void)
-{
+static void exchange_once(void) {
     char answer;
     CHECK(write(near_end, "head", 4) == 4 && write(near_end, "body", 4) == 4);
     struct pollfd input = {.fd = near_end, .events = POLLIN};
@@ -52,8 +49,7 @@ static void exchange_once(void)
     CHECK(read(near_end, &answer, 1) == 1);
 }
 
-static UNUSED void warm_up(void)
-{
+static UNUSED void warm_up(void) {
     pieces = mmap(NULL, sizeof *pieces, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(pieces != MAP_FAILED);
     connect_to_ourselves();
@@ -61,8 +57,7 @@ static UNUSED void warm_up(void)
 }
 
 /* The first piece of a message, in the modes that hold from the first on; the second in the others. */
-static void hold_a_piece(void)
-{
+static void hold_a_piece(void) {
     if (!holding) return;
     CHECK(write(near_end, "head", 4) == 4);
     char byte;
@@ -71,16 +66,14 @@ static void hold_a_piece(void)
 }
 
 /* Turns of one write alone would teach the library to hold no first one. */
-static void keep_the_pattern(void)
-{
+static void keep_the_pattern(void) {
     int one = 1; /* no exchange takes 40 ms, in no mode */
     raw_call(SYS_setsockopt, far_end, IPPROTO_TCP, TCP_QUICKACK, (long)&one, sizeof one);
     exchange_once();
 }
 
 /* It comes, after a wait, whatever call stood between. */
-static void show_piece(const char *name)
-{
+static void show_piece(const char *name) {
     if (!holding) return;
     struct timespec moment = {0, 1}, longest = {2, 0};
     nanosleep(&moment, NULL);

@@ -3,26 +3,22 @@
  * Making one call of the table of every_name.h, in the way that its row names.  Who includes it has show(),
  * hold_a_piece(), show_piece() and, around each call, LEAN() and its like.
  */
-static void on_alarm(int number)
-{
+static void on_alarm(int number) {
     (void)number;
 }
 
-static void every_millisecond(bool on)
-{
+static void every_millisecond(bool on) {
     struct itimerval timer = {{0, on ? 2000 : 0}, {0, on ? 2000 : 0}};
     setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-static void show_status(const char *name, pid_t child)
-{
+static void show_status(const char *name, pid_t child) {
     int status = 0;
     raw_call(SYS_wait4, child, (long)&status, 0, 0, 0);
     show(name, "ended", status, 0);
 }
 
-static void jump(const char *name, call_t *call, long given)
-{
+static void jump(const char *name, call_t *call, long given) {
     sigjmp_buf place;
     int arrived = sigsetjmp(place, 1);
     if (arrived == 0) call(given ? given : (long)&place, 7, 0, 0, 0, 0);
@@ -31,8 +27,7 @@ static void jump(const char *name, call_t *call, long given)
 
 static int errno_before;
 
-static void make_with(int at, const long *a)
-{
+static void make_with(int at, const long *a) {
     const char *name = calls[at].name;
     call_t *call = (call_t *)dlsym(RTLD_DEFAULT, name);
     pid_t child;
@@ -113,14 +108,12 @@ static void make_with(int at, const long *a)
     show_piece(name);
 }
 
-static void make(int at)
-{
+static void make(int at) {
     make_with(at, calls[at].arguments);
 }
 
 /* Rows whose first argument may as well be a connection's descriptor: none gives a pointer or a right. */
-static UNUSED bool may_have_connection(int at)
-{
+static UNUSED bool may_have_connection(int at) {
     static const char *const more[] = {
         "dprintf", "vdprintf", "__dprintf_chk", "__vdprintf_chk", "connect", "accept", "setsockopt",
         "getsockopt", "shutdown", "close", "dup", "dup2", "dup3", "fcntl", "syscall",
@@ -136,8 +129,7 @@ behind:
     return false;
 }
 
-static void prepare(void)
-{
+static void prepare(void) {
     struct sigaction action = {.sa_handler = on_alarm};
     sigemptyset(&no_signals);
     sigemptyset(&alarm_signal);
@@ -150,8 +142,7 @@ static void prepare(void)
 }
 
 /* Others than the calling thread take no signal that a call waits for. */
-static UNUSED void leave_signals(void)
-{
+static UNUSED void leave_signals(void) {
     sigset_t waited_for;
     sigemptyset(&waited_for);
     sigaddset(&waited_for, SIGALRM);
@@ -159,8 +150,7 @@ static UNUSED void leave_signals(void)
     pthread_sigmask(SIG_BLOCK, &waited_for, NULL);
 }
 
-static UNUSED void take_signals(void)
-{
+static UNUSED void take_signals(void) {
     sigset_t alarms;
     sigemptyset(&alarms);
     sigaddset(&alarms, SIGALRM);

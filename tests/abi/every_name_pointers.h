@@ -5,8 +5,7 @@
 
 /* A child that ended by a signal has left its piece behind: pushes and reads it, so that the next child
  * begins alike. */
-static void take_what_is_left(void)
-{
+static void take_what_is_left(void) {
     char taken[64];
     int one = 1, before = raw_option(near_end, IPPROTO_TCP, TCP_NODELAY);
     if (near_end < 0) return;
@@ -17,8 +16,7 @@ static void take_what_is_left(void)
     raw_call(SYS_setsockopt, far_end, IPPROTO_TCP, TCP_QUICKACK, (long)&one, sizeof one);
 }
 
-static void with_bad_pointer(int at, int which, void *bad)
-{
+static void with_bad_pointer(int at, int which, void *bad) {
     long arguments[6];
     memcpy(arguments, calls[at].arguments, sizeof arguments);
     arguments[which] = (long)bad;
@@ -31,8 +29,7 @@ static void with_bad_pointer(int at, int which, void *bad)
     take_what_is_left();
 }
 
-static void pointers(void)
-{
+static void pointers(void) {
     void *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(page != MAP_FAILED);
     sigprocmask(SIG_BLOCK, &alarm_signal, NULL);

@@ -53,34 +53,29 @@ static struct shared {
     char longest[40];
 } *shared;
 
-static uint32_t load(const uint32_t *word)
-{
+static uint32_t load(const uint32_t *word) {
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-static void word_set(uint32_t *word, uint32_t value)
-{
+static void word_set(uint32_t *word, uint32_t value) {
     __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
     raw_call(SYS_futex, (long)word, FUTEX_WAKE, 1 << 30, 0, 0);
 }
 
 /* Not for ever: the other process may have ended. */
-static uint32_t word_after(uint32_t *word, uint32_t value)
-{
+static uint32_t word_after(uint32_t *word, uint32_t value) {
     struct timespec moment = {0, 20000000};
     if (load(word) == value) raw_call(SYS_futex, (long)word, FUTEX_WAIT, value, (long)&moment, 0);
     return load(word);
 }
 
-static uint64_t now_ms(void)
-{
+static uint64_t now_ms(void) {
     struct timespec t;
     raw_call(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&t, 0, 0, 0);
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static void pause_ms(long ms)
-{
+static void pause_ms(long ms) {
     struct timespec t = {ms / 1000, ms % 1000 * 1000000};
     raw_call(SYS_nanosleep, (long)&t, 0, 0, 0, 0);
 }
@@ -88,8 +83,7 @@ static void pause_ms(long ms)
 /* ---- the table's calls ---------------------------------------------------- */
 
 /* A copy that a call has made ends at once. */
-static void show(const char *name, const char *what, long result, int error)
-{
+static void show(const char *name, const char *what, long result, int error) {
     bool copies = strstr(name, "dup") || strcmp(name, "fcntl64") == 0;
     (void)what, (void)error;
     if (copies && result > 2 && !strstr(name, "spawn")) close((int)result);
@@ -106,8 +100,7 @@ static void say_result(long result);
 static const char *const waits_for_all[] = {"setuid", "seteuid", "setreuid", "setresuid", "setgid", "setegid",
                                             "setregid", "setresgid", "setgroups", "initgroups"};
 
-static bool is_made(int at)
-{
+static bool is_made(int at) {
     for (size_t i = 0; i < sizeof waits_for_all / sizeof *waits_for_all; i++)
         if (strcmp(calls[at].name, waits_for_all[i]) == 0) return false;
     return dlsym(RTLD_DEFAULT, calls[at].name) != NULL;
@@ -124,15 +117,13 @@ static struct {
 static uint32_t tokens; /* whose write has returned */
 static bool connected;
 
-static void append(const void *bytes, long count)
-{
+static void append(const void *bytes, long count) {
     CHECK(written_by_calls.count + count <= MOST_BYTES);
     memcpy(written_by_calls.bytes + written_by_calls.count, bytes, (size_t)count);
     written_by_calls.count += (int)count;
 }
 
-static void take(void)
-{
+static void take(void) {
     long n;
     while ((n = raw6(SYS_recvfrom, far_end, (long)came.bytes + came.count, MOST_BYTES - came.count,
                      MSG_DONTWAIT, 0, 0)) > 0)
@@ -140,8 +131,7 @@ static void take(void)
 }
 
 /* What has come of the calls stands in `rest`. */
-static uint32_t tokens_in(char *rest, int *count)
-{
+static uint32_t tokens_in(char *rest, int *count) {
     uint32_t number = 0;
     *count = 0;
     for (int i = 0; i < came.count; i++) {
@@ -158,8 +148,7 @@ static uint32_t tokens_in(char *rest, int *count)
     return number;
 }
 
-static void check_bytes(void)
-{
+static void check_bytes(void) {
     static char rest[MOST_BYTES];
     uint64_t until = now_ms() + LIMIT_MS;
     int all = (int)tokens * TOKEN + written_by_calls.count, count;
@@ -180,14 +169,12 @@ static void check_bytes(void)
 
 static long result_of_row;
 
-static void say_result(long result)
-{
+static void say_result(long result) {
     result_of_row = result;
 }
 
 /* The bytes that a row writes to the connection. */
-static void note_written(const char *name, const char *before)
-{
+static void note_written(const char *name, const char *before) {
     uint64_t one = 1;
     if (strcmp(name, "eventfd_write") == 0 && result_of_row == 0) append(&one, sizeof one);
     else if (result_of_row <= 0 || strstr(name, "sendfile")) return;
@@ -197,8 +184,7 @@ static void note_written(const char *name, const char *before)
     else if (strstr(name, "write") || strstr(name, "send")) append(before, result_of_row);
 }
 
-static void make_on_connection(int at)
-{
+static void make_on_connection(int at) {
     const char *name = calls[at].name;
     long arguments[6];
     char before[sizeof buffer];
@@ -211,8 +197,7 @@ static void make_on_connection(int at)
     note_written(name, before);
 }
 
-static void make_row(int at)
-{
+static void make_row(int at) {
     uint64_t before = now_ms();
     bool on_it = connected && may_have_connection(at) && strcmp(calls[at].name, "shutdown") != 0;
     if (on_it) make_on_connection(at);
@@ -229,8 +214,7 @@ static void make_row(int at)
 }
 
 /* From another row on each time: the first that cannot have the lock waits longest. */
-static void *make_rows(void *seconds)
-{
+static void *make_rows(void *seconds) {
     static int first;
     uint64_t until = now_ms() + (uint64_t)*(int *)seconds * 1000;
     take_signals();
@@ -249,8 +233,7 @@ static void *make_rows(void *seconds)
 
 /* ---- the writer --------------------------------------------------------------- */
 
-static void put(void)
-{
+static void put(void) {
     char token[TOKEN + 1];
     snprintf(token, sizeof token, "%c%06u\n", MARK, tokens + 1);
     CHECK(write(near_end, token, TOKEN) == TOKEN);
@@ -258,8 +241,7 @@ static void put(void)
 }
 
 /* Header and body, and the answer.  With a pause in between the window's thread ends the hold. */
-static void one_message(long pause)
-{
+static void one_message(long pause) {
     char answers[64];
     struct pollfd input = {.fd = near_end, .events = POLLIN};
     put();
@@ -271,8 +253,7 @@ static void one_message(long pause)
     if (poll(&input, 1, 5) > 0) recv(near_end, answers, sizeof answers, MSG_DONTWAIT);
 }
 
-static void live(void)
-{
+static void live(void) {
     struct timeval moment = {0, 2000};
     connect_to_ourselves();
     raw_call(SYS_setsockopt, near_end, SOL_SOCKET, SO_RCVTIMEO, (long)&moment, sizeof moment);
@@ -286,8 +267,7 @@ static void live(void)
 enum { IDLE, GOES, DONE };
 static uint32_t writer_does;
 
-static void *writer_runs(void *unused)
-{
+static void *writer_runs(void *unused) {
     word_set(&shared->writer, (uint32_t)raw_call(SYS_gettid, 0, 0, 0, 0, 0));
     for (;;) {
         while (word_after(&writer_does, IDLE) != GOES && load(&writer_does) != DONE) continue;
@@ -304,8 +284,7 @@ static void *writer_runs(void *unused)
 }
 
 /* All that was written comes while the connection is open. */
-static void end_round(void)
-{
+static void end_round(void) {
     char answers[64];
     struct timespec moment = {0, 1};
     nanosleep(&moment, NULL);
@@ -319,15 +298,13 @@ static void end_round(void)
     came.count = written_by_calls.count = 0;
 }
 
-static void while_stopped(int seconds)
-{
+static void while_stopped(int seconds) {
     pthread_t caller;
     CHECK(pthread_create(&caller, NULL, make_rows, &seconds) == 0);
     pthread_join(caller, NULL);
 }
 
-static void victim(int seconds)
-{
+static void victim(int seconds) {
     pthread_t writer;
     prepare();
     leave_signals();
@@ -364,27 +341,23 @@ static bool new_in_round;
 static unsigned long last; /* where the writer was stopped in the round before; 0: nowhere */
 static bool runs_to_last; /* without steps: the processor tells when it is there */
 
-__attribute__((noreturn)) static void give_up(const char *why)
-{
+__attribute__((noreturn)) static void give_up(const char *why) {
     fprintf(stderr, "debugger: %s: %s\n", why, strerror(errno));
     raw_call(SYS_kill, process, SIGKILL, 0, 0, 0);
     exit(96);
 }
 
-static long trace(long request, pid_t task, long address, long data)
-{
+static long trace(long request, pid_t task, long address, long data) {
     return raw6(SYS_ptrace, request, task, address, data, 0, 0);
 }
 
-static unsigned long program_counter(pid_t task)
-{
+static unsigned long program_counter(pid_t task) {
     struct user_regs_struct registers;
     if (trace(PTRACE_GETREGS, task, 0, (long)&registers) < 0) return 0;
     return registers.rip;
 }
 
-static void find_ranges(void)
-{
+static void find_ranges(void) {
     char name[64], line[512];
     snprintf(name, sizeof name, "/proc/%d/maps", process);
     FILE *maps = fopen(name, "r");
@@ -398,28 +371,24 @@ static void find_ranges(void)
     fclose(maps);
 }
 
-static bool is_in(struct range r, unsigned long at)
-{
+static bool is_in(struct range r, unsigned long at) {
     return at >= r.begin && at < r.end;
 }
 
 /* Where a place stands in the set, or is to stand. */
-static unsigned long slot_of(unsigned long at)
-{
+static unsigned long slot_of(unsigned long at) {
     unsigned long i = at * 0x9e3779b97f4a7c15 >> 48;
     while (met[i] && met[i] != at) i = (i + 1) % MOST_PLACES;
     return i;
 }
 
-static bool is_of_share(unsigned long at)
-{
+static bool is_of_share(unsigned long at) {
     return (at * 0x9e3779b97f4a7c15 >> 20) % of == share;
 }
 
 /* From the library's first instruction until the program's next one: it calls libc and the vDSO, too.
  * The library's own thread never is in the program. */
-static bool is_new(unsigned long at)
-{
+static bool is_new(unsigned long at) {
     if (is_in(library, at)) within = true;
     else if (is_in(program, at)) within = steps_window;
     if (library.begin ? !within : is_in(program, at)) return false;
@@ -431,8 +400,7 @@ static bool is_new(unsigned long at)
 static void look_at_other_events(void);
 
 /* The thread stays where it is until the victim says so. */
-static void stop_at(unsigned long at)
-{
+static void stop_at(unsigned long at) {
     unsigned long slot = slot_of(at);
     met[slot] = last = at;
     shared->place = library.begin ? at - library.begin : at;
@@ -446,29 +414,25 @@ static void stop_at(unsigned long at)
     else tries_of[slot] = 0;
 }
 
-static bool is_own(pid_t task)
-{
+static bool is_own(pid_t task) {
     for (int i = 0; i < own_count; i++)
         if (own_tasks[i] == task) return true;
     return false;
 }
 
-static void forget_own(pid_t task)
-{
+static void forget_own(pid_t task) {
     for (int i = 0; i < own_count; i++)
         if (own_tasks[i] == task) own_tasks[i] = own_tasks[--own_count];
 }
 
-static void go_on(pid_t task, long signal)
-{
+static void go_on(pid_t task, long signal) {
     bool stepped = steps_window ? is_own(task) : task == (pid_t)shared->writer;
     bool steps = stepped && in_round && !new_in_round && !runs_to_last;
     trace(steps ? PTRACE_SINGLESTEP : PTRACE_CONT, task, 0, signal);
 }
 
 /* The library's thread may have been made by a call of the table, too. */
-static void trace_own(void)
-{
+static void trace_own(void) {
     char name[64];
     snprintf(name, sizeof name, "/proc/%d/task", process);
     DIR *tasks = opendir(name);
@@ -482,16 +446,14 @@ static void trace_own(void)
 }
 
 /* The processor stops the writer there; 0: nowhere.  False: it cannot. */
-static bool break_at(unsigned long at)
-{
+static bool break_at(unsigned long at) {
     const long number = offsetof(struct user, u_debugreg[0]), control = offsetof(struct user, u_debugreg[7]);
     pid_t task = (pid_t)shared->writer;
     if (at && trace(PTRACE_POKEUSER, task, number, (long)at) < 0) return false;
     return trace(PTRACE_POKEUSER, task, control, at ? 1 : 0) >= 0;
 }
 
-static void round_begins(void)
-{
+static void round_begins(void) {
     if (!program.begin) find_ranges();
     in_round = true;
     within = steps_window;
@@ -502,8 +464,7 @@ static void round_begins(void)
     for (int i = 0; i < own_count; i++) trace(PTRACE_INTERRUPT, own_tasks[i], 0, 0);
 }
 
-static void round_ends(void)
-{
+static void round_ends(void) {
     in_round = false;
     if (runs_to_last) break_at(0); /* it did not pass there */
     if (!new_in_round) last = 0;
@@ -512,14 +473,12 @@ static void round_ends(void)
     if (rounds_without == ROUNDS_WITHOUT) word_set(&shared->ended, 1);
 }
 
-static bool is_breakpoint(pid_t task)
-{
+static bool is_breakpoint(pid_t task) {
     siginfo_t about;
     return trace(PTRACE_GETSIGINFO, task, 0, (long)&about) == 0 && about.si_code == SI_KERNEL;
 }
 
-static void on_stop(pid_t task, int status)
-{
+static void on_stop(pid_t task, int status) {
     int number = WSTOPSIG(status), event = status >> 16;
     if (task != (pid_t)shared->writer && !is_own(task) && own_count < TASKS) own_tasks[own_count++] = task;
     if (event || number != SIGTRAP) {
@@ -538,8 +497,7 @@ static void on_stop(pid_t task, int status)
     go_on(task, 0);
 }
 
-__attribute__((noreturn)) static void end_with(int status)
-{
+__attribute__((noreturn)) static void end_with(int status) {
     bool good = status == 0 && load(&shared->late) == 0 && (shared->places > 0 || steps_window);
     printf("{\"places\": %u, \"calls\": %u, \"late\": %u, \"longest_ms\": %u, \"longest\": \"%s\", "
            "\"status\": %d}\n",
@@ -548,8 +506,7 @@ __attribute__((noreturn)) static void end_with(int status)
 }
 
 /* False: none now. */
-static bool one_event(int options)
-{
+static bool one_event(int options) {
     int status;
     pid_t task = (pid_t)raw_call(SYS_wait4, -1, (long)&status, __WALL | options, 0, 0);
     if (task == 0) return false;
@@ -560,13 +517,11 @@ static bool one_event(int options)
     return true;
 }
 
-static void look_at_other_events(void)
-{
+static void look_at_other_events(void) {
     while (one_event(WNOHANG)) continue;
 }
 
-static void debug(void)
-{
+static void debug(void) {
     while (!load(&shared->writer)) {
         pause_ms(1);
         one_event(WNOHANG);
@@ -576,8 +531,7 @@ static void debug(void)
     for (;;) one_event(0);
 }
 
-int main(int count, char **words)
-{
+int main(int count, char **words) {
     CHECK(count >= 5);
     setvbuf(stdout, NULL, _IONBF, 0);
     if (count == 6) { /* the victim, with the memory's number */

@@ -9,8 +9,7 @@ static int next_name;
 /* Each name at several places, without jumps: a jump within the handler releases the lock (libunstall(7)). */
 enum { TIMES = 4 };
 
-static void make_next(void)
-{
+static void make_next(void) {
     static int times;
     if (calls[next_name].how != JUMP) make(next_name);
     if (++times % TIMES == 0) next_name++;
@@ -24,8 +23,7 @@ enum { BREAKPOINT = 0xcc };
 
 static unsigned char *broken, whole;
 
-static void on_trap(int number, siginfo_t *about, void *context)
-{
+static void on_trap(int number, siginfo_t *about, void *context) {
     (void)number, (void)about;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs, *at = &registers[PROGRAM_COUNTER];
     int saved = errno;
@@ -42,16 +40,14 @@ static void on_trap(int number, siginfo_t *about, void *context)
     errno = saved;
 }
 
-static void set_breakpoint(unsigned long place)
-{
+static void set_breakpoint(unsigned long place) {
     broken = (unsigned char *)place;
     whole = *broken;
     *broken = BREAKPOINT;
 }
 
 /* Every byte comes, once and in order, whatever stood between. */
-static void within(void)
-{
+static void within(void) {
     struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
     sigaction(SIGTRAP, &action, NULL);
     sigprocmask(SIG_BLOCK, &alarm_signal, NULL);
@@ -80,8 +76,7 @@ static void within(void)
 
 #else
 
-static void within(void)
-{
+static void within(void) {
     sigprocmask(SIG_BLOCK, &alarm_signal, NULL);
     while (next_name < CALLS) make_next();
 }

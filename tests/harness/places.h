@@ -17,8 +17,7 @@ static int phase_now, wanted_phase;
 static short phase_of[PLACES + 1];
 static void (*at_place)(void); /* runs in the handler */
 
-static void on_trap(int number, siginfo_t *about, void *context)
-{
+static void on_trap(int number, siginfo_t *about, void *context) {
     (void)number, (void)about;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     unsigned long place = (unsigned long)registers[PROGRAM_COUNTER];
@@ -34,14 +33,12 @@ static void on_trap(int number, siginfo_t *about, void *context)
     }
 }
 
-static void places_phase(void)
-{
+static void places_phase(void) {
     phase_now++;
     if (wanted_place) step(phase_now == wanted_phase);
 }
 
-static void run_to(void (*run)(void), unsigned long place, int phase)
-{
+static void run_to(void (*run)(void), unsigned long place, int phase) {
     wanted_place = place;
     wanted_phase = phase;
     phase_now = 0;
@@ -50,14 +47,12 @@ static void run_to(void (*run)(void), unsigned long place, int phase)
     step(false);
 }
 
-static void places_run(void (*run)(void), int place)
-{
+static void places_run(void (*run)(void), int place) {
     run_to(run, places[place], phase_of[place]);
 }
 
 /* False: there is no library, so that there are no places. */
-static bool places_learn(void (*run)(void))
-{
+static bool places_learn(void (*run)(void)) {
     struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
     if (!find_text()) return false;
     sigaction(SIGTRAP, &action, NULL);
@@ -73,14 +68,12 @@ static void (*at_place)(void);
 
 static void places_phase(void) {}
 
-static void places_run(void (*run)(void), int place)
-{
+static void places_run(void (*run)(void), int place) {
     (void)place;
     run();
 }
 
-static bool places_learn(void (*run)(void))
-{
+static bool places_learn(void (*run)(void)) {
     return at_place && run && false;
 }
 

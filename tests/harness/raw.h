@@ -17,8 +17,7 @@
 #define raw4(n, a, b, c, d) raw6((n), RAW_ARG(a), RAW_ARG(b), RAW_ARG(c), RAW_ARG(d), 0, 0)
 
 /* fork(2), which not every processor has.  No header of the signals: some tests define their names anew. */
-static inline long raw_fork(void)
-{
+static inline long raw_fork(void) {
     enum { SIGCHLD_ = 17 };
 #ifdef __s390x__ /* the stack comes first */
     return raw6(SYS_clone, 0, SIGCHLD_, 0, 0, 0, 0);

@@ -33,8 +33,7 @@ enum { TRAP_FLAG = 0x100, PLACES = 16384 };
 static unsigned long places_begin, places_end, places[PLACES];
 static int place_count;
 
-static bool find_text(void)
-{
+static bool find_text(void) {
     char line[512];
     FILE *maps = fopen("/proc/self/maps", "r");
     CHECK(maps);
@@ -45,8 +44,7 @@ static bool find_text(void)
     return places_begin != 0;
 }
 
-static void learn(unsigned long place)
-{
+static void learn(unsigned long place) {
     if (place < places_begin || place >= places_end || place_count == PLACES) return;
     for (int i = 0; i < place_count; i++)
         if (places[i] == place) return;
@@ -54,16 +52,14 @@ static void learn(unsigned long place)
 }
 
 /* A step with the signal blocked would end the process: the library blocks all while it makes a thread. */
-static void no_step_while_blocked(greg_t *registers)
-{
+static void no_step_while_blocked(greg_t *registers) {
     const void *code = (const void *)registers[PROGRAM_COUNTER];
     if (registers[CALL_NUMBER] == SYS_rt_sigprocmask &&
         (memcmp(code, "\x0f\x05", 2) == 0 || memcmp(code, "\xcd\x80", 2) == 0))
         registers[REG_EFL] &= ~(greg_t)TRAP_FLAG;
 }
 
-static void step(bool on)
-{
+static void step(bool on) {
     if (on)
         __asm__ volatile(SAVE_FLAGS CHANGE_FLAGS("or")::"i"(TRAP_FLAG) : "memory", "cc");
     else

@@ -53,8 +53,7 @@
         if (!(condition)) fail("%s:%d: %s: %m", __FILE__, __LINE__, #condition); \
     } while (0)
 
-__attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...)
-{
+__attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...) {
     char line[300];
     va_list arguments;
     va_start(arguments, format);
@@ -83,34 +82,29 @@ static struct shared {
 static int near_end; /* of the connection; the judge has the other */
 static volatile bool closed;
 
-static uint32_t load(const uint32_t *word)
-{
+static uint32_t load(const uint32_t *word) {
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-static uint64_t now_ms(void)
-{
+static uint64_t now_ms(void) {
     struct timespec t;
     raw2(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
 }
 
-static void pause_us(long us)
-{
+static void pause_us(long us) {
     struct timespec t = {0, us * 1000};
     raw2(SYS_nanosleep, &t, 0);
 }
 
-static const char *token(int who, uint32_t number)
-{
+static const char *token(int who, uint32_t number) {
     static char text[WRITERS][TOKEN + 1];
     snprintf(text[who], TOKEN + 1, "%c%06u\n", "wm"[who], number % 1000000);
     return text[who];
 }
 
 /* Reads until the end.  Answers each token with a byte, so that messages end. */
-__attribute__((noreturn)) static void judge(int fd)
-{
+__attribute__((noreturn)) static void judge(int fd) {
     char text[TOKEN];
     uint32_t last[WRITERS] = {0}, missing[WRITERS] = {0};
     int on = 1;
@@ -145,8 +139,7 @@ __attribute__((noreturn)) static void judge(int fd)
     __builtin_unreachable();
 }
 
-static void connect_to_judge(void)
-{
+static void connect_to_judge(void) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof address;
     int listener = (int)raw3(SYS_socket, AF_INET, SOCK_STREAM, 0);
@@ -172,8 +165,7 @@ static bool learns;
 static int stepped_call = -1;
 static unsigned long place_now; /* where the handler is to be called; 0: nowhere */
 
-static void on_trap(int number, siginfo_t *about, void *context)
-{
+static void on_trap(int number, siginfo_t *about, void *context) {
     (void)number, (void)about;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     unsigned long at = (unsigned long)registers[PROGRAM_COUNTER];
@@ -190,8 +182,7 @@ static void on_trap(int number, siginfo_t *about, void *context)
     errno = saved;
 }
 
-static bool is_stepped(void)
-{
+static bool is_stepped(void) {
     return learns || (call_now == stepped_call && place_now);
 }
 
@@ -206,8 +197,7 @@ static bool is_stepped(void)
 
 static void exchange(void);
 
-static void learn_places(void)
-{
+static void learn_places(void) {
     /* SA_NODEFER: a handler that leaves does not leave the signal blocked */
     struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_NODEFER};
     sigaction(SIGTRAP, &action, NULL);
@@ -218,8 +208,7 @@ static void learn_places(void)
     CHECK(place_count > 0);
 }
 
-static void steps_to(int place)
-{
+static void steps_to(int place) {
     place_now = places[place];
     stepped_call = call_of[place];
 }
@@ -236,8 +225,7 @@ static void steps_to(int place) { (void)place; }
 /* ---- tokens of this process ------------------------------------------------ */
 
 /* One token by one write, which is counted when it has returned. */
-static void put(int who)
-{
+static void put(int who) {
     uint32_t number = load(&shared->returned[who]) + load(&shared->skipped[who]) + 1;
     const char *text = token(who, number);
     long sent = who == WRITER ? STEPPED(write(near_end, text, TOKEN)) : write(near_end, text, TOKEN);
@@ -248,34 +236,29 @@ static void put(int who)
 
 /* All that was written has come, or has not in time: what a thread holds that waits for nothing comes after
  * the kernel's own timer at the latest. */
-static void comes(uint32_t tokens)
-{
+static void comes(uint32_t tokens) {
     uint64_t until = now_ms() + LIMIT_MS;
     while (load(&shared->tokens) < tokens && now_ms() < until) pause_us(1000);
     if (load(&shared->tokens) < tokens) fail("%u of %u tokens came in time", load(&shared->tokens), tokens);
 }
 
-static uint32_t put_so_far(void)
-{
+static uint32_t put_so_far(void) {
     return load(&shared->returned[WRITER]) + load(&shared->returned[MAIN]);
 }
 
 /* ---- the writer -------------------------------------------------------------- */
 
-static void word_set(uint32_t *word, uint32_t value)
-{
+static void word_set(uint32_t *word, uint32_t value) {
     __atomic_store_n(word, value, __ATOMIC_SEQ_CST);
     raw3(SYS_futex, word, FUTEX_WAKE, 1 << 30);
 }
 
-static void word_wait(uint32_t *word, uint32_t value)
-{
+static void word_wait(uint32_t *word, uint32_t value) {
     for (uint32_t seen; (seen = load(word)) != value;) raw4(SYS_futex, word, FUTEX_WAIT, seen, 0);
 }
 
 /* Header and body, and an answer, if it is there. */
-static void exchange(void)
-{
+static void exchange(void) {
     char answers[64];
     struct pollfd input = {.fd = near_end, .events = POLLIN};
 #ifdef PROGRAM_COUNTER
@@ -292,15 +275,13 @@ static int writers_place;
 static uint32_t parked;      /* 1 while the writer is stopped at a place */
 static pthread_t writer;
 
-static void stop_here(void)
-{
+static void stop_here(void) {
     word_set(&parked, 1);
     word_wait(&parked, 0);
 }
 
 /* Where no library is in between, the place is behind the first write. */
-static void exchange_to(int place)
-{
+static void exchange_to(int place) {
     if (!at_the_place || place_count) {
         if (place_count && at_the_place) steps_to(place);
         for (int i = 0; i < 3; i++) exchange();
@@ -311,8 +292,7 @@ static void exchange_to(int place)
     }
 }
 
-static void *writer_runs(void *unused)
-{
+static void *writer_runs(void *unused) {
     for (int i = 0; i < 8; i++) exchange();
     learn_places();
     word_set(&writer_does, DONE);
@@ -324,15 +304,13 @@ static void *writer_runs(void *unused)
     return unused;
 }
 
-static void start_writer(void)
-{
+static void start_writer(void) {
     CHECK(pthread_create(&writer, NULL, writer_runs, NULL) == 0);
     word_wait(&writer_does, DONE);
 }
 
 /* The writer goes to the place and stops there.  False: it does not pass there. */
-static bool stops_at(int place)
-{
+static bool stops_at(int place) {
     at_the_place = stop_here;
     writers_place = place;
     word_set(&writer_does, GOES);
@@ -340,8 +318,7 @@ static bool stops_at(int place)
     return load(&parked);
 }
 
-static void goes_on(void)
-{
+static void goes_on(void) {
     word_set(&parked, 0);
     word_wait(&writer_does, DONE);
 }
@@ -351,14 +328,12 @@ static void goes_on(void)
 static int other_socket[2], file, epoll; /* a Unix pair; 8 bytes; watches the connection */
 static char buffer[64];
 
-static uint32_t next_token(void)
-{
+static uint32_t next_token(void) {
     return load(&shared->returned[MAIN]) + 1;
 }
 
 /* A call that writes the next token. */
-static void token_put(long sent)
-{
+static void token_put(long sent) {
     if (sent == TOKEN) __atomic_add_fetch(&shared->returned[MAIN], 1, __ATOMIC_RELEASE);
     else fail("a write of a token returned %ld: %m", sent);
 }
@@ -376,27 +351,23 @@ static void by_sendto(void) { token_put(sendto(near_end, TEXT, TOKEN, 0, NULL, 0
 static void by_sendmsg(void) { token_put(sendmsg(near_end, MESSAGE, 0)); }
 static void by_pwritev2(void) { token_put(pwritev2(near_end, PIECE, 1, -1, 0)); }
 static void by_number(void) { token_put(syscall(SYS_write, near_end, TEXT, (long)TOKEN)); }
-static void by_sendmmsg(void)
-{
+static void by_sendmmsg(void) {
     struct mmsghdr messages = {.msg_hdr = *MESSAGE};
     token_put(sendmmsg(near_end, &messages, 1, 0) == 1 ? (long)messages.msg_len : -1);
 }
 static void by_dprintf(void) { token_put(dprintf(near_end, "%s", TEXT)); }
-static void by_eventfd_write(void)
-{
+static void by_eventfd_write(void) {
     eventfd_t text;
     memcpy(&text, TEXT, sizeof text);
     token_put(eventfd_write(near_end, text) == 0 ? TOKEN : -1);
 }
 /* Each token has a place of its own in the file: what was sent from there is read there by the peer. */
-static void by_sendfile(void)
-{
+static void by_sendfile(void) {
     off_t from = (off_t)next_token() * TOKEN;
     raw6(SYS_pwrite64, file, RAW_ARG(TEXT), TOKEN, from, 0, 0);
     token_put(sendfile(near_end, file, &from, TOKEN));
 }
-static void by_splice(void)
-{
+static void by_splice(void) {
     int ends[2];
     CHECK(raw2(SYS_pipe2, ends, 0) == 0 && raw3(SYS_write, ends[1], TEXT, TOKEN) == TOKEN);
     token_put(splice(ends[0], NULL, near_end, NULL, TOKEN, 0));
@@ -405,42 +376,36 @@ static void by_splice(void)
 }
 
 static void by_read(void) { (void)!recv(near_end, buffer, sizeof buffer, MSG_DONTWAIT); }
-static void by_readv(void)
-{
+static void by_readv(void) {
     struct pollfd input = {.fd = near_end, .events = POLLIN};
     struct iovec into = {buffer, 1};
     if (poll(&input, 1, 0) == 1) (void)!readv(near_end, &into, 1);
 }
-static void by_poll(void)
-{
+static void by_poll(void) {
     struct pollfd both = {.fd = near_end, .events = POLLOUT};
     CHECK(poll(&both, 1, 1) == 1);
 }
-static void by_select(void)
-{
+static void by_select(void) {
     fd_set out;
     struct timeval moment = {0, 1000};
     FD_ZERO(&out);
     FD_SET(near_end, &out);
     CHECK(select(near_end + 1, NULL, &out, NULL, &moment) == 1);
 }
-static void by_epoll_wait(void)
-{
+static void by_epoll_wait(void) {
     struct epoll_event event;
     CHECK(epoll_wait(epoll, &event, 1, 1) == 1);
 }
 
 /* The application has never set it. */
-static void by_getsockopt(void)
-{
+static void by_getsockopt(void) {
     int value = -1;
     socklen_t size = sizeof value;
     CHECK(getsockopt(near_end, IPPROTO_TCP, TCP_NODELAY, &value, &size) == 0);
     if (value != 0) fail("TCP_NODELAY reads back as %d", value);
     CHECK(getsockopt(near_end, SOL_SOCKET, SO_ERROR, &value, &size) == 0 && value == 0);
 }
-static void by_setsockopt(void)
-{
+static void by_setsockopt(void) {
     int value = 1;
     socklen_t size = sizeof value;
     CHECK(setsockopt(near_end, IPPROTO_TCP, TCP_NODELAY, &value, size) == 0);
@@ -449,8 +414,7 @@ static void by_setsockopt(void)
     CHECK(setsockopt(near_end, IPPROTO_TCP, TCP_NODELAY, &value, size) == 0);
     by_getsockopt();
 }
-static void by_other_options(void)
-{
+static void by_other_options(void) {
     int value = 0;
     CHECK(setsockopt(near_end, IPPROTO_IP, IP_TOS, &value, sizeof value) == 0);
     CHECK(setsockopt(near_end, IPPROTO_TCP, TCP_CORK, &value, sizeof value) == 0);
@@ -459,8 +423,7 @@ static void by_other_options(void)
 }
 
 /* A copy writes, is closed, and its number's next owner is no connection. */
-static void by_dup(void)
-{
+static void by_dup(void) {
     int copy = dup(near_end), ours = near_end;
     CHECK(copy >= 0);
     near_end = copy;
@@ -471,18 +434,15 @@ static void by_dup(void)
     CHECK(same == copy && write(same, "x", 1) == 1 && read(other_socket[1], buffer, 1) == 1);
     CHECK(close(same) == 0);
 }
-static void by_dup2(void)
-{
+static void by_dup2(void) {
     int copy = fcntl(near_end, F_DUPFD_CLOEXEC, 100);
     CHECK(copy >= 100 && dup2(other_socket[0], copy) == copy);
     CHECK(write(copy, "x", 1) == 1 && read(other_socket[1], buffer, 1) == 1 && close(copy) == 0);
 }
-static void by_close_range(void)
-{
+static void by_close_range(void) {
     CHECK(dup2(near_end, 500) == 500 && close_range(500, 600, 0) == 0);
 }
-static void by_scm_rights(void)
-{
+static void by_scm_rights(void) {
     union {
         char room[CMSG_SPACE(sizeof(int))];
         struct cmsghdr align;
@@ -501,8 +461,7 @@ static void by_scm_rights(void)
     near_end = ours;
     CHECK(close(copy) == 0);
 }
-static void by_socket(void)
-{
+static void by_socket(void) {
     int made = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in nowhere = {.sin_family = AF_INET, .sin_port = htons(1)};
     nowhere.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -511,20 +470,17 @@ static void by_socket(void)
     CHECK(close(made) == 0);
 }
 
-static void child_is(pid_t child, int status)
-{
+static void child_is(pid_t child, int status) {
     int got;
     CHECK(child > 0 && waitpid(child, &got, 0) == child && got == status);
 }
-static void by_fork(void)
-{
+static void by_fork(void) {
     pid_t child = fork();
     if (child == 0) raw1(SYS_exit_group, 3);
     child_is(child, 3 << 8);
 }
 /* The child of a fork writes and ends. */
-static void by_writing_child(void)
-{
+static void by_writing_child(void) {
     pid_t child = fork();
     if (child == 0) {
         by_write();
@@ -532,41 +488,35 @@ static void by_writing_child(void)
     }
     child_is(child, 0);
 }
-static void by_vfork(void)
-{
+static void by_vfork(void) {
     pid_t child = vfork();
     if (child == 0) _exit(4);
     child_is(child, 4 << 8);
 }
-static void by_posix_spawn(void)
-{
+static void by_posix_spawn(void) {
     pid_t child;
     char *words[] = {(char[]){"true"}, NULL};
     CHECK(posix_spawn(&child, "/bin/true", NULL, NULL, words, NULL) == 0);
     child_is(child, 0);
 }
 static void by_system(void) { CHECK(system("exit 5") == 5 << 8); }
-static void by_popen(void)
-{
+static void by_popen(void) {
     FILE *stream = popen("exit 6", "r");
     CHECK(stream && pclose(stream) == 6 << 8);
 }
 static void *ends_at_once(void *unused) { return unused; }
-static void by_thread(void)
-{
+static void by_thread(void) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, ends_at_once, NULL) == 0 && pthread_join(thread, NULL) == 0);
 }
 static void by_sleep(void) { usleep(1); }
-static void by_semaphore(void)
-{
+static void by_semaphore(void) {
     sem_t none;
     struct timespec past = {0, 0};
     sem_init(&none, 0, 0);
     CHECK(sem_timedwait(&none, &past) < 0);
 }
-static void by_signal_wait(void)
-{
+static void by_signal_wait(void) {
     sigset_t none;
     struct timespec at_once = {0, 0};
     sigemptyset(&none);
@@ -576,8 +526,7 @@ static void by_setuid(void) { CHECK(setuid(getuid()) == 0); }
 static void by_prctl(void) { CHECK(prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) == 0); }
 static void by_unshare(void) { CHECK(unshare(CLONE_FS) == 0); }
 static void by_file(void) { CHECK(pwrite(file, "12345678", 8, 0) == 8 && write(file, "", 0) == 0); }
-static void by_failed_exec(void)
-{
+static void by_failed_exec(void) {
     char *words[] = {(char[]){"none"}, NULL}, text[40];
     CHECK(execv("/does/not/exist", words) < 0);
     snprintf(text, sizeof text, "/proc/self/fd/%d", file);
@@ -599,8 +548,7 @@ static const struct {
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 
-static void prepare_calls(void)
-{
+static void prepare_calls(void) {
     CHECK(raw4(SYS_socketpair, AF_UNIX, SOCK_STREAM, 0, other_socket) == 0);
     file = (int)raw2(SYS_memfd_create, "file", 0);
     epoll = (int)raw1(SYS_epoll_create1, 0);
@@ -608,8 +556,7 @@ static void prepare_calls(void)
     CHECK(file >= 0 && raw4(SYS_epoll_ctl, epoll, EPOLL_CTL_ADD, near_end, &event) == 0);
 }
 
-static void make_call(int i, int place)
-{
+static void make_call(int i, int place) {
     uint64_t before = now_ms();
     calls[i].make();
     uint64_t took = now_ms() - before;
@@ -621,8 +568,7 @@ static void make_call(int i, int place)
 
 static int first_place, most_places; /* which places of those that were learned */
 
-static int place_step(void)
-{
+static int place_step(void) {
     return most_places && place_count > most_places ? place_count / most_places : 1;
 }
 
@@ -630,15 +576,13 @@ static int place_step(void)
     for (int place = first_place; place == first_place || place < place_count; place += place_step())
 
 /* The writer stops at the first place that it passes, counted on from `first_place`. */
-static void first_passed_place(void)
-{
+static void first_passed_place(void) {
     if (place_count) first_place %= place_count;
     while (!stops_at(first_place)) first_place = place_count ? (first_place + 1) % place_count : 0;
 }
 
 /* Each call returns in less than a second. */
-static void all_calls(void)
-{
+static void all_calls(void) {
     prepare_calls();
     by_write(); /* two threads write: coalesce buffers no more, or a fork's child could overtake the buffer */
     EACH_PLACE(place) {
@@ -651,8 +595,7 @@ static void all_calls(void)
 }
 
 /* The first writes of another thread, while the writer may have buffered bytes.  They are put aside then. */
-static void first_calls(void)
-{
+static void first_calls(void) {
     prepare_calls();
     first_passed_place();
     for (int i = 0; calls[i].make != by_scm_rights; i++) make_call(i, first_place);
@@ -665,8 +608,7 @@ static void first_calls(void)
 static sem_t stopped;
 static uint32_t resumed;
 
-static void on_stop(int number)
-{
+static void on_stop(int number) {
     int saved = errno;
     uint32_t before = load(&resumed);
     (void)number;
@@ -675,8 +617,7 @@ static void on_stop(int number)
     errno = saved;
 }
 
-static void a_collector(void)
-{
+static void a_collector(void) {
     enum { ROUNDS = 300 };
     struct sigaction action = {.sa_handler = on_stop, .sa_flags = SA_RESTART};
     unsigned chance = 1;
@@ -699,8 +640,7 @@ static void a_collector(void)
 }
 
 /* A close with unread input would be a reset. */
-static void end_answers(void)
-{
+static void end_answers(void) {
     char answers[256];
     word_set(&shared->no_answers, 1);
     while (!load(&shared->none_comes)) pause_us(1000);
@@ -708,15 +648,13 @@ static void end_answers(void)
     while (raw6(SYS_recvfrom, near_end, RAW_ARG(answers), sizeof answers, MSG_DONTWAIT, 0, 0) > 0) continue;
 }
 
-static void become_another_program(void)
-{
+static void become_another_program(void) {
     execv("/bin/true", (char *[]){(char[]){"true"}, NULL});
 }
 
 /* The process ends, or becomes another program, while the writer is stopped: what was written comes, and at
  * once. */
-static void ends(const char *how)
-{
+static void ends(const char *how) {
     first_passed_place();
     end_answers();
     by_write();
@@ -750,22 +688,19 @@ enum { STACK = 1 << 18 };
 static char own_stack[STACK] __attribute__((aligned(64)));
 static char *other_stack = own_stack;
 
-static void jump_away(void)
-{
+static void jump_away(void) {
     left = 1;
     __builtin_longjmp(outside, 1);
 }
 
-static void set_context(void)
-{
+static void set_context(void) {
     left = 1;
     setcontext(&outside_context);
 }
 
 /* A coroutine of the handler's thread writes, on another stack, and comes back: the interrupted write goes
  * on. */
-static void on_the_other_stack(void)
-{
+static void on_the_other_stack(void) {
     for (;;) {
         for (int i = 0; i < 3; i++) by_write();
         by_poll();
@@ -774,42 +709,36 @@ static void on_the_other_stack(void)
     }
 }
 
-static void to_the_other_stack(void)
-{
+static void to_the_other_stack(void) {
     swapcontext(&inside_context, &other_context);
 }
 
 /* The main thread is interrupted at the place; its handler leaves.  The write beneath may have been made. */
-static __attribute__((noinline)) void interrupted_at(int place)
-{
+static __attribute__((noinline)) void interrupted_at(int place) {
     exchange_to(place);
 }
 
 static bool deep; /* the calls before come from further below than those afterwards */
 
-static __attribute__((noinline)) void interrupted_below(int place)
-{
+static __attribute__((noinline)) void interrupted_below(int place) {
     volatile char room[1 << 14] = {1};
     interrupted_at(place);
     room[1] = room[0];
 }
 
-static __attribute__((noinline)) void leave_by_jump(int place)
-{
+static __attribute__((noinline)) void leave_by_jump(int place) {
     if (__builtin_setjmp(outside) == 0) {
         if (deep) interrupted_below(place);
         else interrupted_at(place);
     }
 }
 
-static __attribute__((noinline)) void leave_by_context(int place)
-{
+static __attribute__((noinline)) void leave_by_context(int place) {
     getcontext(&outside_context);
     if (!left) interrupted_at(place);
 }
 
-static void *writes_and_forks(void *unused)
-{
+static void *writes_and_forks(void *unused) {
     int forks = 0;
     while (calls[forks].make != by_fork) forks++;
     for (int i = 0; load(&writer_does) != DONE; i++) {
@@ -820,21 +749,18 @@ static void *writes_and_forks(void *unused)
 }
 
 /* The interrupted write has not returned. */
-static void end_here(void)
-{
+static void end_here(void) {
     __atomic_add_fetch(&shared->skipped[WRITER], 1, __ATOMIC_RELEASE);
     _exit(0);
 }
 
-static void exec_here(void)
-{
+static void exec_here(void) {
     __atomic_add_fetch(&shared->skipped[WRITER], 1, __ATOMIC_RELEASE);
     become_another_program();
 }
 
 /* A handler ends the process, or makes it another program, where it is inside the library. */
-static void a_handler_ends(const char *how)
-{
+static void a_handler_ends(const char *how) {
     for (int i = 0; i < 8; i++) exchange();
     learn_places();
     at_the_place = strcmp(how, "exec") == 0 ? exec_here : end_here;
@@ -844,8 +770,7 @@ static void a_handler_ends(const char *how)
 
 /* Here the main thread is the writer, and another one has its part, but not where it is `alone`: then
  * coalesce buffers. */
-static void leaves(const char *how)
-{
+static void leaves(const char *how) {
     pthread_t other;
     static bool stays, alone;
     stays = strcmp(how, "coroutine") == 0 || strcmp(how, "sibling") == 0;
@@ -880,13 +805,11 @@ static void leaves(const char *how)
 
 /* The same in a coroutine, and the handler's calls in another one, whose stack is above it: both are arrays
  * of one function. */
-static void among_siblings(void)
-{
+static void among_siblings(void) {
     leaves("sibling");
 }
 
-static void leaves_in_a_coroutine(void)
-{
+static void leaves_in_a_coroutine(void) {
     static ucontext_t here, lower;
     char stacks[2][STACK] __attribute__((aligned(64)));
     other_stack = stacks[1];
@@ -898,8 +821,7 @@ static void leaves_in_a_coroutine(void)
     swapcontext(&here, &lower);
 }
 
-int main(int count, char **words)
-{
+int main(int count, char **words) {
     CHECK(count >= 2);
     most_places = count > 2 ? atoi(words[2]) : 12;
     bool leaving = strncmp(words[1], "leave ", 6) == 0;

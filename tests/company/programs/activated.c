@@ -8,15 +8,13 @@
 
 static bool unseen;
 
-static bool request_comes(int fd)
-{
+static bool request_comes(int fd) {
     char request[50];
     if (unseen) return raw_call(SYS_read, fd, (long)request, sizeof request, 0, 0) == sizeof request;
     return recv(fd, request, sizeof request, MSG_WAITALL) == sizeof request;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(getenv("LISTEN_FDS") && strcmp(getenv("LISTEN_FDS"), "1") == 0);
     unseen = argc > 1 && strcmp(argv[1], "unseen") == 0;
     bool listener = argc > 1 && strcmp(argv[1], "listener") == 0;

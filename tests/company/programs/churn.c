@@ -15,8 +15,7 @@ static struct {
     long kilobytes, descriptors, threads;
 } early, late;
 
-static long entries_of(const char *folder)
-{
+static long entries_of(const char *folder) {
     DIR *entries = opendir(folder);
     CHECK(entries);
     long count = 0;
@@ -26,8 +25,7 @@ static long entries_of(const char *folder)
 }
 
 /* Anonymous memory alone: pages of the libraries' files come and go. */
-static long kilobytes_in_use(void)
-{
+static long kilobytes_in_use(void) {
     char line[200];
     long found = -1;
     FILE *file = fopen("/proc/self/status", "r");
@@ -37,21 +35,18 @@ static long kilobytes_in_use(void)
     return found;
 }
 
-static void take_stock(long *kilobytes, long *descriptors, long *threads)
-{
+static void take_stock(long *kilobytes, long *descriptors, long *threads) {
     *kilobytes = kilobytes_in_use();
     *descriptors = entries_of("/proc/self/fd");
     *threads = entries_of("/proc/self/task");
 }
 
-static void take_stock_after(int connections, int count)
-{
+static void take_stock_after(int connections, int count) {
     if (connections == FIRST) take_stock(&early.kilobytes, &early.descriptors, &early.threads);
     if (connections == count) take_stock(&late.kilobytes, &late.descriptors, &late.threads);
 }
 
-static void print_stock(const char *who, bool comma)
-{
+static void print_stock(const char *who, bool comma) {
     printf("\"%s\": {\"kilobytes\": [%ld, %ld], \"descriptors\": [%ld, %ld], "
            "\"threads\": [%ld, %ld]}%s",
            who, early.kilobytes, late.kilobytes, early.descriptors, late.descriptors, early.threads,
@@ -59,8 +54,7 @@ static void print_stock(const char *who, bool comma)
     fflush(stdout);
 }
 
-static void serve(int listener, int count)
-{
+static void serve(int listener, int count) {
     char request[HEADER + BODY], reply[REPLY];
     memset(reply, 'r', sizeof reply);
     for (int i = 1; i <= count; i++) {
@@ -76,16 +70,14 @@ static void serve(int listener, int count)
 }
 
 /* The numbers of the dup, of dup2 and of the connection itself are used again and again. */
-static void end(int fd, int way)
-{
+static void end(int fd, int way) {
     int copy = way == 1 ? dup(fd) : way == 2 ? dup2(fd, 900) : -1;
     if (way == 3) shutdown(fd, SHUT_WR);
     if (copy >= 0) close(fd);
     close(copy >= 0 ? copy : fd);
 }
 
-static int connect_near(struct sockaddr_in peer, int index)
-{
+static int connect_near(struct sockaddr_in peer, int index) {
     /* another address each time: not all ports of one are free again so soon */
     peer.sin_addr.s_addr = htonl(INADDR_LOOPBACK + (unsigned)index % 100);
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -93,8 +85,7 @@ static int connect_near(struct sockaddr_in peer, int index)
     return fd;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(argc == 2);
     int count = atoi(argv[1]);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_ANY)}};

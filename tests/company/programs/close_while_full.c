@@ -8,8 +8,7 @@
 
 static size_t accepted;
 
-static bool put(int fd, size_t length)
-{
+static bool put(int fd, size_t length) {
     static char bytes[1 << 16];
     fill(bytes, length, accepted);
     ssize_t sent = send(fd, bytes, length, MSG_DONTWAIT);
@@ -18,8 +17,7 @@ static bool put(int fd, size_t length)
     return sent > 0;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client);
     while (put(fd, 1 << 16)) continue;

@@ -20,20 +20,17 @@
 
 static int log_to, rounds;
 
-static void fail(const char *what)
-{
+static void fail(const char *what) {
     perror(what);
     exit(1);
 }
 
-static void say(const char *what, size_t bytes)
-{
+static void say(const char *what, size_t bytes) {
     if (write(log_to, what, bytes) != (ssize_t)bytes) fail("write");
 }
 
 /* A line is two small writes of one thread. */
-static void *logs(void *lock)
-{
+static void *logs(void *lock) {
     void *kept[64] = {0};
     for (int i = 0; i < rounds; i++) {
         char *line = GC_MALLOC(64);
@@ -47,8 +44,7 @@ static void *logs(void *lock)
     return kept[0];
 }
 
-int main(int count, char **words)
-{
+int main(int count, char **words) {
     pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     struct sockaddr_in to = {.sin_family = AF_INET};
     pthread_t thread;

@@ -16,8 +16,7 @@ struct confinement {
     void (*begin)(void);
 };
 
-static inline long exchange_us(int fd, int index, void (*between)(void))
-{
+static inline long exchange_us(int fd, int index, void (*between)(void)) {
     next_message(index);
     long begin = now_us();
     CHECK(write(fd, message, HEADER) == HEADER);
@@ -27,14 +26,12 @@ static inline long exchange_us(int fd, int index, void (*between)(void))
     return now_us() - begin;
 }
 
-static inline int by_size(const void *a, const void *b)
-{
+static inline int by_size(const void *a, const void *b) {
     long first = *(const long *)a, second = *(const long *)b;
     return (first > second) - (first < second);
 }
 
-static inline long median_us(int fd, int from, int count)
-{
+static inline long median_us(int fd, int from, int count) {
     for (int i = 0; i < count; i++) facts.us[i] = exchange_us(fd, from + i, NULL);
     qsort(facts.us, (size_t)count, sizeof facts.us[0], by_size);
     return facts.us[count / 2];
@@ -46,8 +43,7 @@ static UNUSED void (*confined_end)(int) = _exit;
 /* The findings of `begin`, for the last line. */
 static UNUSED int confined_errno;
 
-static inline int confined_main(int argc, char **argv, const struct confinement *known, size_t how_many)
-{
+static inline int confined_main(int argc, char **argv, const struct confinement *known, size_t how_many) {
     CHECK(argc >= 5);
     client_t client = client_arguments(argc, argv);
     const struct confinement *chosen = NULL;

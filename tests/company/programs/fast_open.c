@@ -6,8 +6,7 @@
  */
 #include "client.h"
 
-static int open_fast(client_t client, const char *how)
-{
+static int open_fast(client_t client, const char *how) {
     struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(client.port)};
     inet_pton(AF_INET, client.address, &peer.sin_addr);
     int fd = socket(AF_INET, SOCK_STREAM, 0), on = 1;
@@ -25,16 +24,14 @@ static int open_fast(client_t client, const char *how)
     return fd;
 }
 
-static bool syn_data_was_taken(int fd)
-{
+static bool syn_data_was_taken(int fd) {
     struct tcp_info info;
     socklen_t length = sizeof info;
     CHECK(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0);
     return info.tcpi_options & TCPI_OPT_SYN_DATA;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(argc == 6);
     client_t client = client_arguments(argc, argv);
     int fd = open_fast(client, argv[5]);

@@ -6,14 +6,12 @@
 
 static volatile int shared;
 
-static void *add(void *unused)
-{
+static void *add(void *unused) {
     for (int i = 0; i < 1000; i++) shared++;
     return unused;
 }
 
-int main(void)
-{
+int main(void) {
     pthread_t one, two;
     CHECK(pthread_create(&one, NULL, add, NULL) == 0 && pthread_create(&two, NULL, add, NULL) == 0);
     pthread_join(one, NULL);

@@ -25,50 +25,42 @@ static struct sock_filter more_calls[] = {
 
 static struct sock_fprog program = {sizeof own_calls / sizeof own_calls[0], own_calls};
 
-static void no_new_privileges(void)
-{
+static void no_new_privileges(void) {
     CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
 }
 
-static void by_prctl(void)
-{
+static void by_prctl(void) {
     no_new_privileges();
     CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 }
 
-static void by_syscall(void)
-{
+static void by_syscall(void) {
     no_new_privileges();
     CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0);
 }
 
 /* All threads at once: ours, had we one, too. */
-static void by_syscall_for_all(void)
-{
+static void by_syscall_for_all(void) {
     no_new_privileges();
     CHECK(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0);
 }
 
-static void by_syscall_prctl(void)
-{
+static void by_syscall_prctl(void) {
     no_new_privileges();
     CHECK(syscall(SYS_prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
 }
 
-static void exit_of_a_task(int status)
-{
+static void exit_of_a_task(int status) {
     syscall(SYS_exit, status);
 }
 
-static void by_prctl_and_exit(void)
-{
+static void by_prctl_and_exit(void) {
     by_prctl();
     confined_end = exit_of_a_task;
 }
 
 /* A filter that the kernel refuses: all goes on as before. */
-static void refused(void)
-{
+static void refused(void) {
     struct sock_fprog nothing = {0, own_calls};
     errno = 0;
     CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &nothing) == -1);
@@ -77,8 +69,7 @@ static void refused(void)
 
 /* More calls, each with arguments in a mapping of their own, which only the kernel can tell to be readable;
  * and more and higher descriptors than the library has room for without a mapping more. */
-static void by_prctl_and_far_arguments(void)
-{
+static void by_prctl_and_far_arguments(void) {
     enum { SOCKETS = 300, HIGH = 1100 };
     char *const nothing[] = {NULL};
     struct rlimit limit;
@@ -103,8 +94,7 @@ static void by_prctl_and_far_arguments(void)
     CHECK(child > 0 && raw_call(SYS_wait4, child, 0, 0, 0, 0) == child);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static const struct confinement known[] = {
         {"prctl", by_prctl},           {"syscall", by_syscall},     {"exit", by_prctl_and_exit},
         {"all-threads", by_syscall_for_all}, {"syscall-prctl", by_syscall_prctl},

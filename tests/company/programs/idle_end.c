@@ -4,14 +4,12 @@
  */
 #include "client.h"
 
-static void *waits(void *unused)
-{
+static void *waits(void *unused) {
     raw_call(SYS_sched_yield, 0, 0, 0, 0, 0);
     return unused;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     client_t client = client_arguments(argc, argv);
     pthread_t thread; /* with threads a window has one, too */
     CHECK(pthread_create(&thread, NULL, waits, NULL) == 0);

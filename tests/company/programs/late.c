@@ -8,29 +8,25 @@
 
 static ssize_t (*put)(int, const void *, size_t) = write;
 
-static void exchange(int fd)
-{
+static void exchange(int fd) {
     CHECK(put(fd, message, HEADER) == HEADER);
     CHECK(put(fd, message + HEADER, BODY) == BODY);
     read_reply(fd);
 }
 
-static void exchanges(int fd, int from, int to)
-{
+static void exchanges(int fd, int from, int to) {
     for (int i = from; i < to; i++) {
         next_message(i);
         exchange(fd);
     }
 }
 
-static void *write_once(void *fd)
-{
+static void *write_once(void *fd) {
     CHECK(put(*(int *)fd, message, HEADER) == HEADER);
     return NULL;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(argc == 6);
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client), index = 0;

@@ -8,8 +8,7 @@
 
 static const char *path;
 
-static void exchange(int fd)
-{
+static void exchange(int fd) {
     CHECK(write(fd, message, HEADER) == HEADER);
     void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     CHECK(library && dlsym(library, "write") == (void *)write);
@@ -18,8 +17,7 @@ static void exchange(int fd)
     read_reply(fd);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(argc == 6);
     path = argv[5];
     return client_main(argc, argv, exchange);

@@ -14,42 +14,36 @@
 
 enum { DESCRIPTORS = 64, STACK = 65536 };
 
-int usleep(useconds_t microseconds)
-{
+int usleep(useconds_t microseconds) {
     (void)microseconds;
     errno = EIO;
     return -1;
 }
 
-int nice(int increment)
-{
+int nice(int increment) {
     (void)increment;
     kill(getpid(), SIGKILL);
     return 0;
 }
 
-int getdtablesize(void)
-{
+int getdtablesize(void) {
     int on = 1;
     for (int fd = 0; fd < DESCRIPTORS; fd++) setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     return DESCRIPTORS;
 }
 
-int rand(void)
-{
+int rand(void) {
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-static int stays(void *unused)
-{
+static int stays(void *unused) {
     (void)unused;
     while (pause() == -1)
         ;
     return 0;
 }
 
-int sched_yield(void)
-{
+int sched_yield(void) {
     static char stack[STACK] __attribute__((aligned(64)));
     int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
     return clone(stays, stack + STACK, flags, NULL);

@@ -4,45 +4,38 @@
  */
 #include "confined.h"
 
-static void note(int result)
-{
+static void note(int result) {
     confined_errno = result == 0 ? 0 : errno;
 }
 
-static void by_unshare(void)
-{
+static void by_unshare(void) {
     note(unshare(CLONE_NEWUSER));
 }
 
-static void by_syscall(void)
-{
+static void by_syscall(void) {
     note((int)syscall(SYS_unshare, CLONE_NEWUSER));
 }
 
 /* A thread of our own: EINVAL, bare and otherwise. */
-static void *sleeper(void *unused)
-{
+static void *sleeper(void *unused) {
     sleep(20);
     return unused;
 }
 
-static void with_two_threads(void)
-{
+static void with_two_threads(void) {
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, sleeper, NULL) == 0);
     note(unshare(CLONE_NEWUSER));
 }
 
-static void by_setns(void)
-{
+static void by_setns(void) {
     int fd = open("/proc/self/ns/mnt", O_RDONLY);
     CHECK(fd >= 0);
     note(setns(fd, CLONE_NEWNS));
     close(fd);
 }
 
-static void after_fork(void)
-{
+static void after_fork(void) {
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) _exit(unshare(CLONE_NEWUSER) == 0 ? 0 : errno);
@@ -51,8 +44,7 @@ static void after_fork(void)
     confined_errno = WEXITSTATUS(status);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static const struct confinement known[] = {
         {"unshare", by_unshare},   {"syscall", by_syscall},       {"two-threads", with_two_threads},
         {"setns", by_setns},       {"child", after_fork},

@@ -7,8 +7,7 @@
 
 enum { HIGH = 3000 };
 
-static void no_more_memory(void)
-{
+static void no_more_memory(void) {
     FILE *file = fopen("/proc/self/statm", "r");
     unsigned long pages = 0;
     CHECK(file && fscanf(file, "%lu", &pages) == 1);
@@ -20,8 +19,7 @@ static void no_more_memory(void)
 
 static int high;
 
-static void exchange(int fd)
-{
+static void exchange(int fd) {
     static int turn;
     int first = turn & 1 ? fd : high, second = turn & 2 ? fd : high;
     turn++;
@@ -30,8 +28,7 @@ static void exchange(int fd)
     read_reply(second);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     client_t client = client_arguments(argc, argv);
     struct rlimit limit;
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);

@@ -77,8 +77,7 @@ OF_PRCTL(securebits, PR_SET_SECUREBITS, 1, 0, 0, 0)
 OF_PRCTL(keepcaps, PR_SET_KEEPCAPS, 1, 0, 0, 0)
 BY_SYSCALL(keyctl, JOIN_SESSION_KEYRING, 0, 0, 0, 0)
 
-static int change_setns(void)
-{
+static int change_setns(void) {
     int fd = open("/proc/self/ns/uts", O_RDONLY);
     CHECK(fd >= 0);
     int result = BOTH(setns, fd, CLONE_NEWUTS);
@@ -86,8 +85,7 @@ static int change_setns(void)
     return result;
 }
 
-static int change_landlock(void)
-{
+static int change_landlock(void) {
     uint64_t handled = 1; /* LANDLOCK_ACCESS_FS_EXECUTE */
     int fd = (int)syscall(SYS_landlock_create_ruleset, &handled, sizeof handled, 0);
     if (fd < 0) return 0; /* a kernel without it */
@@ -111,8 +109,7 @@ static const struct change {
 static pid_t own[2];
 
 /* The tasks that are not the program's own. */
-static int foreign_tasks(pid_t *tasks)
-{
+static int foreign_tasks(pid_t *tasks) {
     DIR *folder = opendir("/proc/self/task");
     CHECK(folder);
     int count = 0;
@@ -125,8 +122,7 @@ static int foreign_tasks(pid_t *tasks)
 }
 
 /* A task's rights in /proc, as one text. */
-static void rights(pid_t task, char *text, size_t size)
-{
+static void rights(pid_t task, char *text, size_t size) {
     static const char *const told[] = {"Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:", "Seccomp:"};
     char name[64], line[512];
     FILE *file;
@@ -144,8 +140,7 @@ static void rights(pid_t task, char *text, size_t size)
     }
 }
 
-static int differing(void)
-{
+static int differing(void) {
     char mine[4096], others[4096];
     pid_t tasks[TASKS];
     int count = foreign_tasks(tasks), differ = 0;
@@ -162,8 +157,7 @@ static int differing(void)
 static const struct change *chosen;
 static int had, stayed, result;
 
-static void begin(void)
-{
+static void begin(void) {
     pid_t before[TASKS], after[TASKS];
     had = foreign_tasks(before);
     errno = 0;
@@ -174,15 +168,13 @@ static void begin(void)
         for (int j = 0; j < now; j++) stayed += before[i] == after[j];
 }
 
-static void *sleeper(void *unused)
-{
+static void *sleeper(void *unused) {
     own[1] = (pid_t)syscall(SYS_gettid);
     sleep(20);
     return unused;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(argc >= 5);
     client_t client = client_arguments(argc, argv);
     raw_form = strncmp(argv[4], "syscall-", 8) == 0;

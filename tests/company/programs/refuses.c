@@ -32,8 +32,7 @@ static struct sock_filter refuses[] = {
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     struct sock_fprog program = {sizeof refuses / sizeof refuses[0], refuses};
     if (argc < 2 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)

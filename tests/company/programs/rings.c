@@ -13,8 +13,7 @@
 static int (*make)(void), (*send_)(int, const void *, unsigned), (*receive)(int, void *, unsigned);
 
 #ifdef PLUGIN
-static void find(const char *path)
-{
+static void find(const char *path) {
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     CHECK(plugin);
     *(void **)&make = dlsym(plugin, "ring_make");
@@ -26,8 +25,7 @@ int ring_make(void);
 int ring_send(int fd, const void *bytes, unsigned count);
 int ring_receive(int fd, void *bytes, unsigned count);
 
-static void find(const char *path)
-{
+static void find(const char *path) {
     (void)path;
     make = ring_make;
     send_ = ring_send;
@@ -35,8 +33,7 @@ static void find(const char *path)
 }
 #endif
 
-static void exchange(int fd)
-{
+static void exchange(int fd) {
     char reply[REPLY];
     CHECK(send_(fd, message, HEADER) == HEADER);
     CHECK(send_(fd, message + HEADER, BODY) == BODY);
@@ -47,8 +44,7 @@ static void exchange(int fd)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(argc >= 6);
     client_t client = client_arguments(argc, argv);
     bool late = strcmp(argv[5], "connected") == 0, open = strcmp(argv[5], "open") == 0;

@@ -41,34 +41,29 @@ extern char **environ;
 
 static char *const words[] = {(char *)(uintptr_t)"/bin/true", NULL};
 
-static void ended(pid_t child)
-{
+static void ended(pid_t child) {
     int status;
     CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
 }
 
-static void by_fork(void)
-{
+static void by_fork(void) {
     pid_t child = fork();
     if (child == 0) _exit(0);
     ended(child);
 }
 
-static void by_Fork(void)
-{
+static void by_Fork(void) {
     pid_t child = _Fork();
     if (child == 0) _exit(0);
     ended(child);
 }
 
-static int nothing_to_do(void *unused)
-{
+static int nothing_to_do(void *unused) {
     (void)unused;
     return 0;
 }
 
-static void by_clone(void)
-{
+static void by_clone(void) {
     static char stack[STACK] __attribute__((aligned(16)));
     ended(clone(nothing_to_do, stack + STACK, SIGCHLD, NULL));
 }
@@ -86,25 +81,21 @@ SPAWNS(by_spawnp, posix_spawnp, "true")
 SPAWNS(by_older_spawn, older_posix_spawn, words[0])
 SPAWNS(by_older_spawnp, older_posix_spawnp, "true")
 
-static void by_popen(void)
-{
+static void by_popen(void) {
     FILE *stream = popen("exit 0", "r");
     CHECK(stream && pclose(stream) == 0);
 }
 
-static void by_older_popen(void)
-{
+static void by_older_popen(void) {
     FILE *stream = older_popen("exit 0", "r");
     CHECK(stream && older_pclose(stream) == 0);
 }
 
-static void by_system(void)
-{
+static void by_system(void) {
     CHECK(system("exit 0") == 0);
 }
 
-static void *nothing(void *unused)
-{
+static void *nothing(void *unused) {
     return unused;
 }
 
@@ -119,14 +110,12 @@ CREATES(by_pthread_create, pthread_create)
 CREATES(by_older_pthread_create, older_pthread_create)
 CREATES(by_later_pthread_create, later_pthread_create)
 
-static void *sleeper(void *unused)
-{
+static void *sleeper(void *unused) {
     sleep(20);
     return unused;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static const struct confinement known[] = {
         {"fork", by_fork},     {"_Fork", by_Fork}, {"clone", by_clone},
         {"posix_spawn", by_spawn}, {"posix_spawnp", by_spawnp}, {"popen", by_popen}, {"system", by_system},

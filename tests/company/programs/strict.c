@@ -6,8 +6,7 @@
 #include "confined.h"
 #include <linux/seccomp.h>
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client);
     for (int i = 0; i < 6; i++) exchange_us(fd, i, NULL);

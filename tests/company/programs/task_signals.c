@@ -19,14 +19,12 @@ static pid_t answered[TASKS];
 
 static bool by_tgkill, unlisted;
 
-static int change(void)
-{
+static int change(void) {
     if (unlisted) return syscall(SYS_getppid) > 0 ? 0 : -1;
     return (int)syscall(SYS_prctl, PR_SET_KEEPCAPS, 0, 0, 0, 0);
 }
 
-static void answer(int number)
-{
+static void answer(int number) {
     (void)number;
     int saved = errno;
     change();
@@ -37,15 +35,13 @@ static void answer(int number)
     errno = saved;
 }
 
-static bool has_answered(pid_t task)
-{
+static bool has_answered(pid_t task) {
     for (int i = 0; i < TASKS; i++)
         if (__atomic_load_n(&answered[i], __ATOMIC_SEQ_CST) == task) return true;
     return false;
 }
 
-static void *exchange_on(void *unused)
-{
+static void *exchange_on(void *unused) {
     for (; !__atomic_load_n(&done, __ATOMIC_SEQ_CST); __atomic_add_fetch(&exchanges, 1, __ATOMIC_SEQ_CST)) {
         next_message(exchanges);
         CHECK(write(fd, message, HEADER) == HEADER && write(fd, message + HEADER, BODY) == BODY);
@@ -55,8 +51,7 @@ static void *exchange_on(void *unused)
 }
 
 /* Signals each task that is new, and says how many have not answered. */
-static int look(pid_t *told)
-{
+static int look(pid_t *told) {
     int silent = 0;
     DIR *folder = opendir("/proc/self/task");
     CHECK(folder);
@@ -79,8 +74,7 @@ static int look(pid_t *told)
 }
 
 /* False: a task has not answered for LIMIT_US. */
-static bool change_everywhere(int *looks)
-{
+static bool change_everywhere(int *looks) {
     pid_t told[TASKS] = {0};
     memset(answered, 0, sizeof answered);
     CHECK(change() == 0);
@@ -93,8 +87,7 @@ static bool change_everywhere(int *looks)
     return true;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(argc == 5);
     client = client_arguments(argc, argv);
     by_tgkill = strcmp(argv[4], "tgkill") == 0;

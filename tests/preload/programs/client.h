@@ -48,27 +48,23 @@ enum { MARK_BASE = 1000000000, BEGIN = MOST, END, PAUSE };
 
 /* ---- raw system calls ------------------------------------------------- */
 
-static UNUSED long raw_call(long number, long a, long b, long c, long d, long e)
-{
+static UNUSED long raw_call(long number, long a, long b, long c, long d, long e) {
     return raw6(number, a, b, c, d, e, 0);
 }
 
 /* Leaves a mark in the trace: harness.strace knows it. */
-static UNUSED void mark(int number)
-{
+static UNUSED void mark(int number) {
     raw_call(SYS_getsid, MARK_BASE + number, 0, 0, 0, 0);
 }
 
-static UNUSED int raw_option(int fd, int level, int name)
-{
+static UNUSED int raw_option(int fd, int level, int name) {
     int value = -1;
     socklen_t length = sizeof value;
     long failed = raw_call(SYS_getsockopt, fd, level, name, (long)&value, (long)&length);
     return failed < 0 ? (int)failed : value;
 }
 
-static UNUSED struct tcp_info info_of(int fd)
-{
+static UNUSED struct tcp_info info_of(int fd) {
     struct tcp_info info;
     socklen_t length = sizeof info;
     memset(&info, 0, sizeof info);
@@ -76,15 +72,13 @@ static UNUSED struct tcp_info info_of(int fd)
     return info;
 }
 
-static UNUSED unsigned data_segments(int fd)
-{
+static UNUSED unsigned data_segments(int fd) {
     return info_of(fd).tcpi_data_segs_out;
 }
 
 /* ---- small helpers ---------------------------------------------------- */
 
-static UNUSED _Noreturn void die(const char *what)
-{
+static UNUSED _Noreturn void die(const char *what) {
     fprintf(stderr, "%s: %s\n", what, strerror(errno));
     exit(99);
 }
@@ -94,16 +88,14 @@ static UNUSED _Noreturn void die(const char *what)
         if (!(condition)) die(__FILE__ ": " #condition);                                           \
     } while (0)
 
-static UNUSED long now_us(void)
-{
+static UNUSED long now_us(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * 1000000L + now.tv_nsec / 1000;
 }
 
 /* The next bytes of a stream, letters and digits: harness.pattern() is the same. */
-static UNUSED void fill(char *buffer, size_t length, size_t start)
-{
+static UNUSED void fill(char *buffer, size_t length, size_t start) {
     static const char signs[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     for (size_t i = 0; i < length; i++) {
         size_t at = start + i;
@@ -120,8 +112,7 @@ typedef struct {
     int protocol;
 } client_t;
 
-static UNUSED client_t client_arguments(int argc, char **argv)
-{
+static UNUSED client_t client_arguments(int argc, char **argv) {
     if (argc < 3) {
         fprintf(stderr, "usage: %s ADDRESS PORT [COUNT [PROTOCOL]]\n", argv[0]);
         exit(99);
@@ -132,8 +123,7 @@ static UNUSED client_t client_arguments(int argc, char **argv)
     return client;
 }
 
-static UNUSED int connect_to(client_t client)
-{
+static UNUSED int connect_to(client_t client) {
     if (strchr(client.address, ':')) {
         struct sockaddr_in6 peer = {.sin6_family = AF_INET6, .sin6_port = htons(client.port)};
         inet_pton(AF_INET6, client.address, &peer.sin6_addr);
@@ -149,8 +139,7 @@ static UNUSED int connect_to(client_t client)
 }
 
 /* By raw calls. */
-static UNUSED int connect_unseen(client_t client)
-{
+static UNUSED int connect_unseen(client_t client) {
     struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(client.port)};
     inet_pton(AF_INET, client.address, &peer.sin_addr);
     int fd = (int)raw_call(SYS_socket, AF_INET, SOCK_STREAM, 0, 0, 0);
@@ -159,8 +148,7 @@ static UNUSED int connect_unseen(client_t client)
 }
 
 /* A listener of our own; connect(2) and getsockname(2) take `*here`. */
-static UNUSED int listen_here(struct sockaddr_in *here)
-{
+static UNUSED int listen_here(struct sockaddr_in *here) {
     socklen_t length = sizeof *here;
     int listener = socket(AF_INET, SOCK_STREAM, 0);
     *here = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -170,8 +158,7 @@ static UNUSED int listen_here(struct sockaddr_in *here)
 }
 
 /* Datagrams go from the first to the second. */
-static UNUSED void udp_pair(int ends[2])
-{
+static UNUSED void udp_pair(int ends[2]) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t length = sizeof address;
     ends[1] = socket(AF_INET, SOCK_DGRAM, 0);
@@ -183,14 +170,12 @@ static UNUSED void udp_pair(int ends[2])
 
 /* ---- options, children, descriptors ------------------------------------ */
 
-static UNUSED void set_option(int fd, int name, int value)
-{
+static UNUSED void set_option(int fd, int name, int value) {
     CHECK(setsockopt(fd, IPPROTO_TCP, name, &value, sizeof value) == 0);
 }
 
 /* As the program reads it back. */
-static UNUSED int option_of(int fd, int name)
-{
+static UNUSED int option_of(int fd, int name) {
     int value = -1;
     socklen_t length = sizeof value;
     CHECK(getsockopt(fd, IPPROTO_TCP, name, &value, &length) == 0);
@@ -198,16 +183,14 @@ static UNUSED int option_of(int fd, int name)
 }
 
 /* The code with which a child ends by itself. */
-static UNUSED int status_of(pid_t child)
-{
+static UNUSED int status_of(pid_t child) {
     int status;
     CHECK(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status));
     return WEXITSTATUS(status);
 }
 
 /* One byte, and a descriptor beside it. */
-static UNUSED void send_descriptor(int over, int fd, bool by_sendmmsg)
-{
+static UNUSED void send_descriptor(int over, int fd, bool by_sendmmsg) {
     char byte = 'x', control[CMSG_SPACE(sizeof fd)] = {0};
     struct iovec piece = {&byte, 1};
     struct mmsghdr one = {.msg_hdr = {
@@ -220,8 +203,7 @@ static UNUSED void send_descriptor(int over, int fd, bool by_sendmmsg)
     CHECK((by_sendmmsg ? sendmmsg(over, &one, 1, 0) : sendmsg(over, &one.msg_hdr, 0)) == 1);
 }
 
-static UNUSED int receive_descriptor(int over, int flags)
-{
+static UNUSED int receive_descriptor(int over, int flags) {
     char byte, control[CMSG_SPACE(sizeof(int))];
     struct iovec piece = {&byte, 1};
     struct msghdr header = {
@@ -237,14 +219,12 @@ static UNUSED int receive_descriptor(int over, int flags)
 /* ---- meeting the peer ------------------------------------------------- */
 
 /* A connection more, closed at once, by raw calls: harness.ScriptedPeer goes on. */
-static UNUSED void tell_peer(client_t client)
-{
+static UNUSED void tell_peer(client_t client) {
     CHECK(raw_call(SYS_close, connect_unseen(client), 0, 0, 0, 0) == 0);
 }
 
 /* Waits, unseen, until an error has arrived at the connection. */
-static UNUSED void await_error(int fd)
-{
+static UNUSED void await_error(int fd) {
     static const struct timespec moment = {.tv_nsec = 200000};
     for (long begin = now_us(); now_us() - begin < 10000000;) {
         struct pollfd state = {.fd = fd};
@@ -259,8 +239,7 @@ static UNUSED void await_error(int fd)
 /* Waits, unseen, until all bytes that could leave have left and were acknowledged.  There is no more room
  * than now until the peer reads.  The kernel fills the rest of a window that is smaller than a segment only
  * after 200 ms. */
-static UNUSED void await_settled(int fd)
-{
+static UNUSED void await_settled(int fd) {
     static const struct timespec moment = {.tv_nsec = 200000};
     for (long begin = now_us(); now_us() - begin < 10000000;) {
         struct tcp_info info = info_of(fd);
@@ -271,8 +250,7 @@ static UNUSED void await_settled(int fd)
 }
 
 /* Computes so long, with no call that a library sees: for how long the kernel kept bytes in it. */
-static UNUSED long kept_ms(int fd, int computes_ms)
-{
+static UNUSED long kept_ms(int fd, int computes_ms) {
     long begin = now_us(), kept = 0;
     while (now_us() - begin < computes_ms * 1000L)
         if (info_of(fd).tcpi_notsent_bytes) kept = now_us() - begin;
@@ -292,13 +270,11 @@ static UNUSED struct {
 /* The message number `index` as its two halves. */
 static UNUSED char message[HEADER + BODY];
 
-static UNUSED void next_message(int index)
-{
+static UNUSED void next_message(int index) {
     fill(message, sizeof message, (size_t)index * sizeof message);
 }
 
-static UNUSED void read_reply(int fd)
-{
+static UNUSED void read_reply(int fd) {
     char reply[REPLY];
     size_t got = 0;
     while (got < sizeof reply) {
@@ -309,29 +285,25 @@ static UNUSED void read_reply(int fd)
 }
 
 /* Header and body. */
-static UNUSED void write_message(int fd)
-{
+static UNUSED void write_message(int fd) {
     CHECK(write(fd, message, HEADER) == HEADER);
     CHECK(write(fd, message + HEADER, BODY) == BODY);
 }
 
 /* The exchange of a careless program. */
-static UNUSED void two_writes(int fd)
-{
+static UNUSED void two_writes(int fd) {
     write_message(fd);
     read_reply(fd);
 }
 
 /* The exchange of a careful one. */
-static UNUSED void one_write(int fd)
-{
+static UNUSED void one_write(int fd) {
     CHECK(write(fd, message, sizeof message) == (ssize_t)sizeof message);
     read_reply(fd);
 }
 
 /* So many careless ones, from message `first` on. */
-static UNUSED void exchange_all(int fd, int first, int count)
-{
+static UNUSED void exchange_all(int fd, int first, int count) {
     for (int i = first; i < first + count; i++) {
         next_message(i);
         two_writes(fd);
@@ -340,8 +312,7 @@ static UNUSED void exchange_all(int fd, int first, int count)
 
 /* Runs and times `count` exchanges, from message `first` on.  mark(i), from 0, opens each, PAUSE closes
  * it. */
-static UNUSED void run_exchanges_from(int first, int fd, int count, void (*exchange)(int fd))
-{
+static UNUSED void run_exchanges_from(int first, int fd, int count, void (*exchange)(int fd)) {
     facts.exchanges = count;
     for (int i = 0; i < count; i++) {
         if (i == WARM) facts.segments_before = data_segments(fd);
@@ -357,8 +328,7 @@ static UNUSED void run_exchanges_from(int first, int fd, int count, void (*excha
     facts.sent_again = info_of(fd).tcpi_total_retrans - facts.sent_again;
 }
 
-static UNUSED void run_exchanges(int fd, int count, void (*exchange)(int fd))
-{
+static UNUSED void run_exchanges(int fd, int count, void (*exchange)(int fd)) {
     run_exchanges_from(0, fd, count, exchange);
 }
 
@@ -370,8 +340,7 @@ static UNUSED void run_exchanges(int fd, int count, void (*exchange)(int fd))
         snprintf(facts.extra + used_, sizeof facts.extra - used_, __VA_ARGS__);                    \
     } while (0)
 
-static UNUSED bool library_is_loaded(void)
-{
+static UNUSED bool library_is_loaded(void) {
     static char maps[1 << 16];
     bool found = false;
     FILE *file = fopen("/proc/thread-self/maps", "r"); /* the main thread may have ended */
@@ -381,8 +350,7 @@ static UNUSED bool library_is_loaded(void)
 }
 
 /* The last line of a client's standard output. */
-static UNUSED int report(void)
-{
+static UNUSED int report(void) {
     printf("{\"loaded\": %s, \"segments\": %u, \"sent_again\": %u, \"us\": [",
            library_is_loaded() ? "true" : "false", facts.segments_after - facts.segments_before,
            facts.sent_again);
@@ -392,8 +360,7 @@ static UNUSED int report(void)
 }
 
 /* A whole client: connect, exchange, report. */
-static UNUSED int client_main(int argc, char **argv, void (*exchange)(int fd))
-{
+static UNUSED int client_main(int argc, char **argv, void (*exchange)(int fd)) {
     mark(BEGIN);
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client);

@@ -13,8 +13,7 @@
 
 /* Header, body and reply, each time on a connection of its own.  The fact `segments`: the most data
  * segments that a connection after the first has sent. */
-static void client_one_each(void)
-{
+static void client_one_each(void) {
     unsigned most = 0;
     for (int i = 0; i < client.count; i++) {
         int fd = connect_to(client);
@@ -31,8 +30,7 @@ enum { CONNECTIONS = 1200 };
 
 static int fds[CONNECTIONS];
 
-static void many_connections(void)
-{
+static void many_connections(void) {
     struct rlimit limit;
     CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     limit.rlim_cur = limit.rlim_max;
@@ -51,8 +49,7 @@ static void many_connections(void)
 
 /* The connection moves by dup2 to the number argv[4] (0: as high as the limit
  * allows) and its first number is closed: still one connection, still cured. */
-static int highest(void)
-{
+static int highest(void) {
     struct rlimit limit = {1048576, 1048576};
     /* Only root may raise the hard limit: the others go as far as they may. */
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
@@ -63,8 +60,7 @@ static int highest(void)
     return (int)limit.rlim_cur - 1;
 }
 
-static void dup2_away(void)
-{
+static void dup2_away(void) {
     int low = connect_to(client), top = highest();
     int wanted = atoi(how) > 0 ? atoi(how) : top;
     int fd = wanted < top ? wanted : top;
@@ -84,8 +80,7 @@ static void dup2_away(void)
  * reads back: the lines must equal a bare run's. */
 static int fd, copy, exchanges;
 
-static void show(const char *when, int descriptor, int name, socklen_t length)
-{
+static void show(const char *when, int descriptor, int name, socklen_t length) {
     unsigned char value[8];
     memset(value, 0xEE, sizeof value);
     errno = 0;
@@ -96,8 +91,7 @@ static void show(const char *when, int descriptor, int name, socklen_t length)
     printf("\n");
 }
 
-static void show_all(const char *when)
-{
+static void show_all(const char *when) {
     static const int names[] = {TCP_NODELAY, TCP_CORK};
     static const socklen_t lengths[] = {4, 8, 3, 1, 0, (socklen_t)-1};
     for (int n = 0; n < 2; n++)
@@ -107,8 +101,7 @@ static void show_all(const char *when)
         }
 }
 
-static void burst(int count)
-{
+static void burst(int count) {
     for (int i = 0; i < count; i++) {
         next_message(exchanges++);
         CHECK(write(fd, message, HEADER) == HEADER);
@@ -117,16 +110,14 @@ static void burst(int count)
     }
 }
 
-static void set(const char *what, int descriptor, int name, const void *value, socklen_t length)
-{
+static void set(const char *what, int descriptor, int name, const void *value, socklen_t length) {
     errno = 0;
     int result = setsockopt(descriptor, IPPROTO_TCP, name, value, length);
     printf("%s: %d %s\n", what, result, result ? strerror(errno) : "ok");
     show_all(what);
 }
 
-static void options_read_back(void)
-{
+static void options_read_back(void) {
     static const int zero, one = 1, two = 2, minus = -1;
     static const long wide = 1;
     fd = connect_to(client);
@@ -160,8 +151,7 @@ static void options_read_back(void)
 }
 
 /* An application that sets TCP_QUICKACK itself, to its fourth argument. */
-static void app_quickack(void)
-{
+static void app_quickack(void) {
     int on = client.protocol;
     client.protocol = 0;
     int fd = connect_to(client);
@@ -176,8 +166,7 @@ static void app_quickack(void)
  * ADDRESS PORT COUNT 0 PAIR, the number of the pair: 0 write and read, 1 send and recv, and so on. */
 static char reply[REPLY];
 
-static bool put(int fd, int name)
-{
+static bool put(int fd, int name) {
     struct iovec whole = {message, sizeof message};
     struct msghdr told = {.msg_iov = &whole, .msg_iovlen = 1};
     switch (name) {
@@ -189,8 +178,7 @@ static bool put(int fd, int name)
     }
 }
 
-static ssize_t take(int fd, int name)
-{
+static ssize_t take(int fd, int name) {
     struct iovec whole = {reply, sizeof reply};
     struct msghdr told = {.msg_iov = &whole, .msg_iovlen = 1};
     switch (name) {
@@ -204,13 +192,11 @@ static ssize_t take(int fd, int name)
 
 enum { NAMES = 5 };
 
-static void put_and_take(int fd, int puts, int takes)
-{
+static void put_and_take(int fd, int puts, int takes) {
     CHECK(put(fd, puts) && take(fd, takes) == REPLY);
 }
 
-static void names_later(void)
-{
+static void names_later(void) {
     int fd = connect_to(client), pair = atoi(how);
     for (int i = 0; i < client.count; i++) put_and_take(fd, pair, pair);
     for (int name = 0; name < NAMES; name++) put_and_take(fd, pair, name);
@@ -223,8 +209,7 @@ static const int deadly[] = {SYS_getpid,   SYS_getppid,     SYS_getpeername, SYS
                              SYS_fstatfs,  SYS_rt_sigprocmask, SYS_prlimit64, SYS_getsockopt};
 enum { DEADLY = sizeof deadly / sizeof *deadly };
 
-static void filter(void)
-{
+static void filter(void) {
     struct sock_filter code[DEADLY + 3];
     int at = 0;
     code[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
@@ -238,8 +223,7 @@ static void filter(void)
     CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0);
 }
 
-static void stats_filtered(void)
-{
+static void stats_filtered(void) {
     bool loaded = library_is_loaded();
     int fd = connect_to(client), second = connect_to(client);
     for (int i = 0; i < 6; i++) two_writes(fd);
@@ -266,14 +250,12 @@ static void stats_filtered(void)
 }
 
 /* Three exchanges, then the process ends as argv[5] says, with exit code 7 where it may. */
-static void *leave(void *unused)
-{
+static void *leave(void *unused) {
     (void)unused;
     pthread_exit(NULL);
 }
 
-static void ends(void)
-{
+static void ends(void) {
     int fd = connect_to(client);
     exchange_all(fd, 0, 3);
     /* The last message has no answer yet: held bytes must not be lost. */

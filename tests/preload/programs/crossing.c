@@ -16,26 +16,22 @@
 
 static const char *way;
 
-static bool is_way(const char *name)
-{
+static bool is_way(const char *name) {
     return strcmp(way, name) == 0;
 }
 
-static void say(int fd, char what, int length)
-{
+static void say(int fd, char what, int length) {
     char text[64];
     memset(text, what, sizeof text);
     CHECK(send(fd, text, (size_t)length, 0) == length);
 }
 
-static void hear(int fd, int length)
-{
+static void hear(int fd, int length) {
     char text[128];
     for (ssize_t n; length > 0; length -= (int)n) CHECK((n = recv(fd, text, (size_t)length, 0)) > 0);
 }
 
-static void exchange(int fd)
-{
+static void exchange(int fd) {
     static const struct timespec moment = {.tv_nsec = 300000};
     if (is_way("chat")) {
         say(fd, 'x', 1);
@@ -77,8 +73,7 @@ static void exchange(int fd)
 }
 
 /* The first exchange opens the connection. */
-static int opened_fast(client_t client)
-{
+static int opened_fast(client_t client) {
     struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(client.port)};
     char text[26];
     inet_pton(AF_INET, client.address, &peer.sin_addr);
@@ -89,8 +84,7 @@ static int opened_fast(client_t client)
     return fd;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(argc > 4);
     way = argv[4];
     client_t client = client_arguments(4, argv);

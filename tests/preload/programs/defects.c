@@ -12,8 +12,7 @@
 #include "session.h"
 
 /* Exchanges of header and body, then one of a header, a write of nothing by argv[5], and no body. */
-static ssize_t put_nothing(int fd, const char *how)
-{
+static ssize_t put_nothing(int fd, const char *how) {
     struct iovec nothing = {message, 0};
     struct msghdr none = {.msg_iov = &nothing, .msg_iovlen = 1};
     if (strcmp(how, "write") == 0) return write(fd, message, 0);
@@ -23,8 +22,7 @@ static ssize_t put_nothing(int fd, const char *how)
     return -1;
 }
 
-static void was_empty_write(void)
-{
+static void was_empty_write(void) {
     int fd = connect_to(client);
     exchange_all(fd, 0, client.count);
     next_message(client.count);
@@ -40,8 +38,7 @@ static void was_empty_write(void)
  * sendmmsg, splice) and of argv[6] bytes, and the answer to the small write, before the rest goes. */
 enum { SMALL = 8, MOST_MORE = 20000 };
 
-static ssize_t put_more(int fd, const char *how, char *data, size_t length)
-{
+static ssize_t put_more(int fd, const char *how, char *data, size_t length) {
     struct iovec piece = {data, length};
     struct mmsghdr one = {.msg_hdr = {.msg_iov = &piece, .msg_iovlen = 1}};
     int ends[2];
@@ -52,8 +49,7 @@ static ssize_t put_more(int fd, const char *how, char *data, size_t length)
     return splice(ends[0], NULL, fd, NULL, length, SPLICE_F_MORE);
 }
 
-static void was_more_after_small(void)
-{
+static void was_more_after_small(void) {
     static char data[SMALL + MOST_MORE + 1];
     size_t much = (size_t)atoi(more);
     CHECK(much <= MOST_MORE);
@@ -71,8 +67,7 @@ static void was_more_after_small(void)
 
 /* One exchange, and then recvmmsg(2) of two messages at the end of the stream, or read(2) there.  argv[5]:
  * recvmmsg, or syscall (the same call by its number), or read. */
-static int end_by(const char *how, int fd)
-{
+static int end_by(const char *how, int fd) {
     char room[2][64];
     struct iovec parts[2] = {{room[0], sizeof room[0]}, {room[1], sizeof room[1]}};
     struct mmsghdr messages[2] = {{.msg_hdr = {.msg_iov = &parts[0], .msg_iovlen = 1}},
@@ -84,8 +79,7 @@ static int end_by(const char *how, int fd)
     return (int)(messages[0].msg_len + messages[1].msg_len);
 }
 
-static void was_end_of_stream(void)
-{
+static void was_end_of_stream(void) {
     int fd = connect_to(client);
     next_message(0);
     CHECK(write(fd, message, sizeof message) == sizeof message);
@@ -97,8 +91,7 @@ static void was_end_of_stream(void)
 
 /* Exchanges, the half of a message, and then a wait for room in a full pipe by select(2), whose set is one
  * word of the kernel at the end of a page; the page behind it cannot be written. */
-static void was_end_of_set(void)
-{
+static void was_end_of_set(void) {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct timeval moment = {.tv_usec = 1000};
@@ -124,8 +117,7 @@ static void was_end_of_set(void)
  * bytes (`bytes`). */
 enum { BIG = 65536, FAILING = 20, LITTLE = 30 };
 
-static void exchange(int fd)
-{
+static void exchange(int fd) {
     struct pollfd ready = {.fd = fd, .events = POLLIN | POLLOUT};
     CHECK(write(fd, message, HEADER) == HEADER);
     CHECK(poll(&ready, 1, 1000) == 1);
@@ -136,8 +128,7 @@ static void exchange(int fd)
 static char data[64 * BIG];
 
 /* Writes until nothing more goes in; gives the number of writes.  Large ones alone: they do not stall. */
-static int fill_up(int fd, size_t *at)
-{
+static int fill_up(int fd, size_t *at) {
     int writes = 0;
     for (size_t piece = BIG; piece > 0;) {
         ssize_t n = *at + piece <= sizeof data ? write(fd, data + *at, piece) : -1;
@@ -149,8 +140,7 @@ static int fill_up(int fd, size_t *at)
 }
 
 /* The same, unseen, until the peer has no room either. */
-static void fill_peer_unseen(int fd, size_t *at)
-{
+static void fill_peer_unseen(int fd, size_t *at) {
     for (size_t before = 0; before != *at;) {
         before = *at;
         await_settled(fd);
@@ -161,8 +151,7 @@ static void fill_peer_unseen(int fd, size_t *at)
     }
 }
 
-static void was_full(void)
-{
+static void was_full(void) {
     int fd = connect_to(client), small = 4096, writes = 2 * client.count;
     size_t at = (size_t)client.count * sizeof message;
     fill(data, sizeof data, 0);
@@ -194,8 +183,7 @@ static void was_full(void)
 }
 
 /* A connection made by raw system calls, TCP_NODELAY set by the application, one write an exchange. */
-static void was_made_unseen(void)
-{
+static void was_made_unseen(void) {
     int fd = connect_unseen(client);
     mark(BEGIN);
     set_option(fd, TCP_NODELAY, 1);
@@ -206,8 +194,7 @@ static void was_made_unseen(void)
 
 /* A connection made by raw system calls and copied before its first use: messages of two writes by one
  * number, which is then closed.  Prints the value that the other number reads back. */
-static void was_copied_unseen(void)
-{
+static void was_copied_unseen(void) {
     int fd = connect_unseen(client), copy = dup(fd);
     run_exchanges(fd, client.count, two_writes);
     close(fd);
@@ -218,8 +205,7 @@ static void was_copied_unseen(void)
 /* Exchanges over TCP; then datagrams, 64 by one sendmmsg, whose headers lie in a mapping. */
 enum { MESSAGES = 64 };
 
-static void send_datagrams(void)
-{
+static void send_datagrams(void) {
     static struct iovec piece = {message, 10};
     int ends[2];
     udp_pair(ends);
@@ -234,8 +220,7 @@ static void send_datagrams(void)
     mark(END);
 }
 
-static void was_many_messages(void)
-{
+static void was_many_messages(void) {
     int fd = connect_to(client);
     run_exchanges(fd, client.count, two_writes);
     send_datagrams();
@@ -246,8 +231,7 @@ static void was_many_messages(void)
  * writes once more. The facts: the errno of that call, `met`, and of the write, `refused`.
  *
  * argv[5]  read | readv | recv | recvfrom | recvmsg | sendfile | splice | sendmmsg | option */
-static int met_by(const char *way, int fd)
-{
+static int met_by(const char *way, int fd) {
     char byte = 0;
     int file = open("/proc/self/exe", O_RDONLY), ends[2], value = 0;
     socklen_t length = sizeof value;
@@ -270,8 +254,7 @@ static int met_by(const char *way, int fd)
     return errno;
 }
 
-static void was_met_elsewhere(void)
-{
+static void was_met_elsewhere(void) {
     int fd = connect_to(client);
     signal(SIGPIPE, SIG_IGN);
     exchange_all(fd, 0, client.count);
@@ -287,8 +270,7 @@ static void was_met_elsewhere(void)
 enum { FLAGS_NOT_KNOWN = 1 << 20 };
 
 /* A number that may not be given any more. */
-static int dup2_beyond_the_limit(int fd)
-{
+static int dup2_beyond_the_limit(int fd) {
     struct rlimit before, now;
     CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
     now = before;
@@ -300,8 +282,7 @@ static int dup2_beyond_the_limit(int fd)
     return result;
 }
 
-static int fail_by(int way, int fd)
-{
+static int fail_by(int way, int fd) {
     switch (way) {
     case 0: return dup2(-1, fd);
     case 1: return dup3(-1, fd, O_CLOEXEC);
@@ -315,8 +296,7 @@ static int fail_by(int way, int fd)
     }
 }
 
-static void was_not_closed(void)
-{
+static void was_not_closed(void) {
     int fd = connect_to(client);
     run_exchanges(fd, client.count, two_writes);
     for (int way = 0; way < 9; way++) {
@@ -331,8 +311,7 @@ static void was_not_closed(void)
 
 /* Ends the sending side before it reads the reply, and writes once more.  The fact `refused`: the errno
  * of that write. */
-static void was_shut_then_answered(void)
-{
+static void was_shut_then_answered(void) {
     signal(SIGPIPE, SIG_IGN);
     int fd = connect_to(client);
     for (int i = 0; i < client.count; i++) two_writes(fd);
@@ -345,8 +324,7 @@ static void was_shut_then_answered(void)
 }
 
 /* The connection is descriptor 2: closed before by argv[5] (close, fclose), or never open (none). */
-static void was_stderr_reborn(void)
-{
+static void was_stderr_reborn(void) {
     if (strcmp(how, "close") == 0) CHECK(close(2) == 0);
     if (strcmp(how, "fclose") == 0) CHECK(fclose(stderr) == 0);
     int fd = connect_to(client);
@@ -361,21 +339,18 @@ static void was_stderr_reborn(void)
  *   flush       a stream of our own kind that exit flushes, after all handlers and destructors */
 static int fd;
 
-static void write_more(void)
-{
+static void write_more(void) {
     write_message(fd);
 }
 
-static ssize_t flushed(void *unused, const char *bytes, size_t length)
-{
+static ssize_t flushed(void *unused, const char *bytes, size_t length) {
     (void)unused;
     (void)bytes;
     write_more();
     return (ssize_t)length;
 }
 
-static void was_ending(void)
-{
+static void was_ending(void) {
     fd = connect_to(client);
     exchange_all(fd, 0, client.count);
     next_message(client.count);
@@ -395,16 +370,14 @@ static void was_ending(void)
  * handler writes to another pipe.  argv[5] is the wait: ppoll or pselect. */
 static int self_pipe[2];
 
-static void on_signal(int number)
-{
+static void on_signal(int number) {
     int saved = errno;
     (void)number;
     CHECK(write(self_pipe[1], "x", 1) == 1);
     errno = saved;
 }
 
-static void was_handler_in_poll(void)
-{
+static void was_handler_in_poll(void) {
     static char much[1 << 20];
     static const struct timespec second = {.tv_sec = 1};
     struct sigaction action = {.sa_handler = on_signal};
@@ -443,8 +416,7 @@ enum { STACK = 8192, GUARD = 65536 };
 
 static int connection;
 
-static void on_usr2(int number)
-{
+static void on_usr2(int number) {
     (void)number;
     if (strcmp(how, "end") == 0) {
         write_message(connection);
@@ -461,8 +433,7 @@ static void on_usr2(int number)
     }
 }
 
-static void was_handler_on_small_stack(void)
-{
+static void was_handler_on_small_stack(void) {
     char *pages = mmap(NULL, GUARD + STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(pages != MAP_FAILED && mprotect(pages, GUARD, PROT_NONE) == 0);
     stack_t stack = {.ss_sp = pages + GUARD, .ss_size = STACK};

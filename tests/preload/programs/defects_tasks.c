@@ -19,16 +19,14 @@
  * fails.  The fact `failed`: its errno. */
 static int old;
 
-static void *write_one(void *failed)
-{
+static void *write_one(void *failed) {
     ssize_t sent = write(old, message, 1);
     *(int *)failed = sent < 0 ? errno : 0;
     return NULL;
 }
 
 /* A connection to this process itself, whose end of the peer is `*peer`; no library sees that one. */
-static int connect_to_self(int *peer)
-{
+static int connect_to_self(int *peer) {
     struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof here;
     int listener = (int)raw_call(SYS_socket, AF_INET, SOCK_STREAM, 0, 0, 0);
@@ -42,8 +40,7 @@ static int connect_to_self(int *peer)
     return fd;
 }
 
-static void was_closed_under_write(void)
-{
+static void was_closed_under_write(void) {
     static const struct linger reset = {.l_onoff = 1};
     static char much[1 << 16];
     pthread_t thread;
@@ -83,37 +80,32 @@ static volatile bool written, closed;
 static sigjmp_buf place;
 static char piece[PIECE];
 
-static void write_more(int number)
-{
+static void write_more(int number) {
     (void)number;
     CHECK(write(fd, piece, 1) == 1);
     sent += 1;
     written = true;
 }
 
-static void *close_then(void *unused)
-{
+static void *close_then(void *unused) {
     while (!written) sched_yield();
     closed = true;
     CHECK(close(fd) == 0);
     return unused;
 }
 
-static void jump(int number)
-{
+static void jump(int number) {
     (void)number;
     siglongjmp(place, 1);
 }
 
-static void put(size_t bytes)
-{
+static void put(size_t bytes) {
     ssize_t n = write(fd, piece, bytes); /* a signal may cut it short */
     CHECK(n > 0 || closed);
     sent += n > 0 ? (size_t)n : 0;
 }
 
-static void was_draining(void)
-{
+static void was_draining(void) {
     bool jumps = strcmp(how, "jumps") == 0, closes = strcmp(how, "closes") == 0;
     pthread_t closer;
     struct sigaction action = {.sa_handler = jumps ? jump : write_more, .sa_flags = SA_RESTART};
@@ -162,13 +154,11 @@ typedef struct {
 
 static char large_piece[LARGE];
 
-static void nothing(int number)
-{
+static void nothing(int number) {
     (void)number;
 }
 
-static void *write_large(void *argument)
-{
+static void *write_large(void *argument) {
     writer_t *writer = argument;
     writer->id = (pid_t)raw_call(SYS_gettid, 0, 0, 0, 0, 0);
     writer->sent = write(fd, large_piece, LARGE);
@@ -177,8 +167,7 @@ static void *write_large(void *argument)
     return NULL;
 }
 
-static char state_of(pid_t id)
-{
+static char state_of(pid_t id) {
     char path[64], state = '?';
     snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)id);
     FILE *file = fopen(path, "r");
@@ -187,31 +176,27 @@ static char state_of(pid_t id)
     return state;
 }
 
-static void start_and_await_sleep(writer_t *writer)
-{
+static void start_and_await_sleep(writer_t *writer) {
     CHECK(pthread_create(&writer->thread, NULL, write_large, writer) == 0);
     while (!writer->id) sched_yield();
     for (int looks = 0; looks < LOOKS; looks++, usleep(1000))
         if (state_of(writer->id) != 'S') looks = -1;
 }
 
-static int fill_unseen(void)
-{
+static int fill_unseen(void) {
     int pieces = 0;
     while (raw_call(SYS_sendto, fd, (long)large_piece, PIECE, MSG_DONTWAIT, 0) > 0) pieces++;
     return pieces;
 }
 
-static void send_signals(writer_t *writer, int most)
-{
+static void send_signals(writer_t *writer, int most) {
     for (int i = 0; i < most && !writer->returned; i++) {
         CHECK(pthread_kill(writer->thread, SIGUSR1) == 0);
         usleep(APART_US);
     }
 }
 
-static void was_second_writer(void)
-{
+static void was_second_writer(void) {
     bool restarts = strcmp(how, "restarts") == 0;
     struct sigaction action = {.sa_handler = nothing, .sa_flags = restarts ? SA_RESTART : 0};
     int small = 4608, large = 16384;
@@ -254,8 +239,7 @@ enum { LATE_US = 150000 }; /* the kernel sends forgotten bytes after 200 ms */
 static int stop;
 static bool by_filter;
 
-static void *ends_windows(void *unused)
-{
+static void *ends_windows(void *unused) {
     for (unsigned n = 1; !__atomic_load_n(&stop, __ATOMIC_RELAXED); n = n * 1103515245 + 12345) {
         if (by_filter)
             prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL);
@@ -266,8 +250,7 @@ static void *ends_windows(void *unused)
     return unused;
 }
 
-static void was_held_at_the_stop(void)
-{
+static void was_held_at_the_stop(void) {
     int fd = connect_to(client), late = 0;
     pthread_t thread;
     by_filter = strcmp(how, "filter") == 0;
@@ -292,15 +275,13 @@ static void was_held_at_the_stop(void)
  * times that connection had lost its TCP_NODELAY. */
 static pthread_barrier_t both;
 
-static void *write_six(void *unused)
-{
+static void *write_six(void *unused) {
     pthread_barrier_wait(&both);
     for (int i = 0; i < 6; i++) CHECK(write(fd, message, 1) == 1);
     return unused;
 }
 
-static void was_met_by_two(void)
-{
+static void was_met_by_two(void) {
     char *const words[] = {"nothing", NULL};
     int undone = 0;
     CHECK(pthread_barrier_init(&both, NULL, 2) == 0);
@@ -324,8 +305,7 @@ static void was_met_by_two(void)
  * `lost`: how often the kernel kept 0 after the program's 1. */
 static bool over;
 
-static void *fail_to_run(void *unused)
-{
+static void *fail_to_run(void *unused) {
     char *words[] = {NULL};
     (void)unused;
     while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE)) execv("/there/is/no/such/program", words);
@@ -334,15 +314,13 @@ static void *fail_to_run(void *unused)
 
 /* Where the other thread has no processor for so long that nobody waits for it any more, what was set in the
  * midst of its walk is made up for when it goes on. */
-static bool comes_back(int fd)
-{
+static bool comes_back(int fd) {
     for (long begin = now_us(); now_us() - begin < 5000000; sched_yield())
         if (raw_option(fd, IPPROTO_TCP, TCP_NODELAY) != 0) return true;
     return false;
 }
 
-static void was_set_meanwhile(void)
-{
+static void was_set_meanwhile(void) {
     int fd = connect_to(client), lost = 0;
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, fail_to_run, NULL) == 0);
@@ -360,8 +338,7 @@ static void was_set_meanwhile(void)
 }
 
 /* Exchanges by a thread with the smallest stack that there can be, with a select between header and body. */
-static void select_between(int fd)
-{
+static void select_between(int fd) {
     fd_set room;
     struct timeval second = {.tv_sec = 1};
     FD_ZERO(&room);
@@ -372,16 +349,14 @@ static void select_between(int fd)
     read_reply(fd);
 }
 
-static void *exchange_on_small_stack(void *unused)
-{
+static void *exchange_on_small_stack(void *unused) {
     int fd = connect_to(client);
     run_exchanges(fd, client.count, select_between);
     close(fd);
     return unused;
 }
 
-static void was_small_stack(void)
-{
+static void was_small_stack(void) {
     pthread_attr_t small;
     pthread_t thread;
     CHECK(pthread_attr_init(&small) == 0 && pthread_attr_setstacksize(&small, 16384) == 0);
@@ -394,8 +369,7 @@ static void was_small_stack(void)
 static pthread_t main_thread;
 static bool cancels;
 
-static void *outlive_main(void *unused)
-{
+static void *outlive_main(void *unused) {
     if (cancels) pthread_cancel(main_thread);
     pthread_join(main_thread, NULL);
     int fd = connect_to(client);
@@ -406,8 +380,7 @@ static void *outlive_main(void *unused)
     return unused;
 }
 
-static void was_without_main_thread(void)
-{
+static void was_without_main_thread(void) {
     pthread_t worker;
     cancels = strcmp(how, "pthread_cancel") == 0;
     main_thread = pthread_self();
@@ -420,8 +393,7 @@ static void was_without_main_thread(void)
  * exchanges: then the parent goes on. */
 enum { BETWEEN = 150 };
 
-static void was_forked_then_ran(void)
-{
+static void was_forked_then_ran(void) {
     int fd = connect_to(client), go[2];
     char byte;
     CHECK(pipe(go) == 0);
@@ -446,8 +418,7 @@ extern char **environ;
 
 static char *const words[] = {"sleep", "0.2", NULL};
 
-static pid_t by_posix_spawn(int fd)
-{
+static pid_t by_posix_spawn(int fd) {
     pid_t child = 0;
     posix_spawn_file_actions_t actions;
     CHECK(posix_spawn_file_actions_init(&actions) == 0);
@@ -456,8 +427,7 @@ static pid_t by_posix_spawn(int fd)
     return child;
 }
 
-static pid_t by_fork(int fd)
-{
+static pid_t by_fork(int fd) {
     pid_t child = fork();
     if (child != 0) return child;
     dup2(fd, 0);
@@ -465,8 +435,7 @@ static pid_t by_fork(int fd)
     _exit(99);
 }
 
-static void was_inherited_by_child(void)
-{
+static void was_inherited_by_child(void) {
     int fd = connect_to(client);
     FILE *stream = NULL;
     char command[40];
@@ -491,8 +460,7 @@ static void was_inherited_by_child(void)
  * argv[6]  open | closed    the old number when the new one is first asked
  *
  * Or both `child`: another process receives it, and asks once the old number is closed. */
-static int in_a_child(client_t client, int ends[2])
-{
+static int in_a_child(client_t client, int ends[2]) {
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
@@ -511,8 +479,7 @@ static int in_a_child(client_t client, int ends[2])
     return status_of(child);
 }
 
-static int in_this_process(client_t client, int ends[2], bool early, bool closed)
-{
+static int in_this_process(client_t client, int ends[2], bool early, bool closed) {
     int fd = connect_to(client), again = -1;
     exchange_all(fd, 0, 2);
     send_descriptor(ends[0], fd, false);
@@ -525,8 +492,7 @@ static int in_this_process(client_t client, int ends[2], bool early, bool closed
     return value;
 }
 
-static void was_passed_back(void)
-{
+static void was_passed_back(void) {
     int ends[2];
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
     int value = strcmp(how, "child") == 0
@@ -538,8 +504,7 @@ static void was_passed_back(void)
 
 /* Exchanges; a fork (argv[5]: fork or _Fork); then the parent sets TCP_NODELAY, and after that its child runs
  * another program.  Then exchanges again.  The facts: TCP_NODELAY as read back and as the kernel has it. */
-static void was_set_after_fork(void)
-{
+static void was_set_after_fork(void) {
     int fd = connect_to(client), told[2];
     char byte = 'x';
     exchange_all(fd, 0, client.count);
@@ -562,8 +527,7 @@ static void was_set_after_fork(void)
 
 /* A connection that came over a Unix socket, is cured, and then goes on in a forked child, which sets
  * TCP_NODELAY itself.  The parent closes its number after that.  The child prints the kernel's value. */
-static int sent_to_ourselves(int fd)
-{
+static int sent_to_ourselves(int fd) {
     int ends[2];
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
     send_descriptor(ends[0], fd, false);
@@ -571,8 +535,7 @@ static int sent_to_ourselves(int fd)
     return receive_descriptor(ends[1], 0);
 }
 
-static void was_set_by_child(void)
-{
+static void was_set_by_child(void) {
     int fd = sent_to_ourselves(connect_to(client)), set[2], closed[2];
     char byte = 0;
     CHECK(pipe(set) == 0 && pipe(closed) == 0);
@@ -594,15 +557,13 @@ static void was_set_by_child(void)
  * (argument 5) is `system`, `fork` or `late`, where the child runs it while the exchanges go on. */
 static FILE *stream;
 
-static void flush_twice(int fd)
-{
+static void flush_twice(int fd) {
     CHECK(fwrite(message, 1, HEADER, stream) == HEADER && fflush(stream) == 0);
     CHECK(fwrite(message + HEADER, 1, BODY, stream) == BODY && fflush(stream) == 0);
     read_reply(fd);
 }
 
-static void run_true(const char *how)
-{
+static void run_true(const char *how) {
     if (strcmp(how, "system") == 0) {
         CHECK(system("true") == 0);
         return;
@@ -616,8 +577,7 @@ static void run_true(const char *how)
     CHECK(status_of(child) == 0);
 }
 
-static void was_stdio_then_ran(void)
-{
+static void was_stdio_then_ran(void) {
     int fd = connect_to(client);
     stream = fdopen(dup(fd), "w");
     CHECK(stream);

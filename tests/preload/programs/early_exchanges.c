@@ -6,8 +6,7 @@
 
 static int connection = -1, count;
 
-static void early(int argc, char **argv, char **environment)
-{
+static void early(int argc, char **argv, char **environment) {
     (void)environment;
     client_t client = client_arguments(argc, argv);
     count = client.count;
@@ -18,8 +17,7 @@ static void early(int argc, char **argv, char **environment)
 __attribute__((section(".preinit_array"), used))
 static void (*const before_all)(int, char **, char **) = early;
 
-int main(void)
-{
+int main(void) {
     run_exchanges_from(3, connection, count - 3, two_writes);
     close(connection);
     return report();

@@ -21,23 +21,20 @@ struct far {
     struct aiocb request, *list[1];
 };
 
-static UNUSED struct far *far_mapping(void)
-{
+static UNUSED struct far *far_mapping(void) {
     struct far *far = mmap(NULL, sizeof *far, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(far != MAP_FAILED);
     return far;
 }
 
-static UNUSED struct msghdr *header(struct far *far, void *data, size_t length)
-{
+static UNUSED struct msghdr *header(struct far *far, void *data, size_t length) {
     far->piece = (struct iovec){data, length};
     far->one.msg_hdr = (struct msghdr){.msg_iov = &far->piece, .msg_iovlen = 1};
     return &far->one.msg_hdr;
 }
 
 /* One byte, and a descriptor beside it. */
-static UNUSED struct msghdr *rights(struct far *far, int fd)
-{
+static UNUSED struct msghdr *rights(struct far *far, int fd) {
     struct msghdr *message = header(far, &far->byte, 1);
     message->msg_control = &far->control;
     message->msg_controllen = sizeof far->control;

@@ -9,8 +9,7 @@
 static struct far *far;
 static int ends[2];
 
-static void exchange(int fd)
-{
+static void exchange(int fd) {
     int arrived;
     CHECK(sendmsg(fd, header(far, message, HEADER), 0) == HEADER);
     header(far, message + HEADER, BODY);
@@ -26,8 +25,7 @@ static void exchange(int fd)
     CHECK(lio_listio(LIO_NOWAIT, far->list, 1, NULL) == 0);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     far = far_mapping();
     mark(BEGIN);
     client_t client = client_arguments(argc, argv);

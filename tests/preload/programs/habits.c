@@ -9,8 +9,7 @@
 #include "session.h"
 
 /* A stream of small writes that never has an answer: Nagle is to protect the network. */
-static void one_way(void)
-{
+static void one_way(void) {
     mark(BEGIN);
     int fd = connect_to(client);
     char piece[20];
@@ -34,16 +33,14 @@ static void one_way(void)
  * the body's tail is a small segment, behind which Nagle keeps the trailer. */
 enum { MSS = 1448, LARGE = 66000, SMALL = 100 };
 
-static void body_and_trailer(int fd)
-{
+static void body_and_trailer(int fd) {
     static char body[LARGE], trailer[SMALL];
     CHECK(write(fd, body, LARGE) == LARGE);
     CHECK(write(fd, trailer, SMALL) == SMALL);
     read_reply(fd);
 }
 
-static void large_then_small(void)
-{
+static void large_then_small(void) {
     struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(client.port)};
     int fd = socket(AF_INET, SOCK_STREAM, 0), mss = MSS;
     inet_pton(AF_INET, client.address, &peer.sin_addr);
@@ -54,8 +51,7 @@ static void large_then_small(void)
 
 /* Connects without waiting for it, asks SO_ERROR once connected, works for 300 ms (as a TLS library
  * may that reads its certificates), and only then writes. */
-static void late_first_write(void)
-{
+static void late_first_write(void) {
     struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(client.port)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), error = -1;
     socklen_t length = sizeof error;
@@ -76,20 +72,17 @@ static void late_first_write(void)
  * piece of a connection of its own.  The time that the kernel kept each piece, in ms. */
 enum { PIECES = 8, CHILDREN = 4, PIECE_MS = 300 };
 
-static void write_piece(int fd, int i)
-{
+static void write_piece(int fd, int i) {
     int begin = BODY / PIECES * i, end = i < PIECES - 1 ? BODY / PIECES * (i + 1) : HEADER + BODY;
     CHECK(write(fd, message + begin, (size_t)(end - begin)) == end - begin);
 }
 
-static void eight_pieces(int fd)
-{
+static void eight_pieces(int fd) {
     for (int i = 0; i < PIECES; i++) write_piece(fd, i);
     read_reply(fd);
 }
 
-static long child(client_t client)
-{
+static long child(client_t client) {
     long kept = 0;
     int ends[2];
     CHECK(pipe(ends) == 0);
@@ -105,8 +98,7 @@ static long child(client_t client)
     return kept;
 }
 
-static void late_pieces(void)
-{
+static void late_pieces(void) {
     bool children = strcmp(how, "children") == 0;
     char kept[100] = "";
     int fd = connect_to(client);
@@ -130,8 +122,7 @@ static void late_pieces(void)
  * piece, in ms. */
 enum { EVENTS = 50, EVENT = 4, COMPUTES_MS = 500, LONGEST_MS = 400 };
 
-static long kept_ms_sleeping(int fd)
-{
+static long kept_ms_sleeping(int fd) {
     static const struct timespec moment = {.tv_nsec = 1000000};
     long begin = now_us();
     do raw_call(SYS_nanosleep, (long)&moment, 0, 0, 0, 0);
@@ -139,8 +130,7 @@ static long kept_ms_sleeping(int fd)
     return (now_us() - begin) / 1000;
 }
 
-static void habit_then_stream(void)
-{
+static void habit_then_stream(void) {
     char kept[400];
     bool turns = strcmp(how, "turns") == 0;
     int fd = connect_to(client);
@@ -165,8 +155,7 @@ static void habit_then_stream(void)
  * habit again.  Each piece's lateness is the time that the kernel kept it, in ms. */
 enum { CONNECTIONS = 3, SINGLES = 3, SINGLE_MS = 400 };
 
-static void changes_habit(void)
-{
+static void changes_habit(void) {
     char kept[200] = "", held[100] = "";
     for (int c = 0; c < CONNECTIONS; c++) {
         int fd = connect_to(client);
@@ -195,8 +184,7 @@ enum { TIMES = 4, OTHERS = 10, PAUSE_US = 12000 };
 
 static volatile bool *busy; /* shared with the other processes */
 
-static void other_process(pid_t parent)
-{
+static void other_process(pid_t parent) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     while (getppid() == parent)
         if (!*busy) usleep(1000);
@@ -204,8 +192,7 @@ static void other_process(pid_t parent)
 }
 
 /* All on one processor. */
-static void start_others(void)
-{
+static void start_others(void) {
     cpu_set_t all, one;
     pid_t parent = getpid();
     CHECK(sched_getaffinity(0, sizeof all, &all) == 0);
@@ -217,16 +204,14 @@ static void start_others(void)
         if (fork() == 0) other_process(parent);
 }
 
-static long computed_us(struct rusage *used)
-{
+static long computed_us(struct rusage *used) {
     CHECK(getrusage(RUSAGE_THREAD, used) == 0);
     return (used->ru_utime.tv_sec + used->ru_stime.tv_sec) * 1000000L + used->ru_utime.tv_usec +
            used->ru_stime.tv_usec;
 }
 
 /* True: others took the processor. */
-static bool pause_between(bool preempted, bool yields)
-{
+static bool pause_between(bool preempted, bool yields) {
     struct rusage before, after;
     long computed = computed_us(&before), began = now_us();
     *busy = preempted;
@@ -238,8 +223,7 @@ static bool pause_between(bool preempted, bool yields)
     return after.ru_nvcsw == before.ru_nvcsw && computed < 5000 && lost >= 1 && lost <= 2;
 }
 
-static void loses_processor(void)
-{
+static void loses_processor(void) {
     bool preempted = strcmp(how, "preempted") == 0;
     bool yields = strcmp(how, "yields") == 0;
     char segments[100] = "", lost[100] = "";

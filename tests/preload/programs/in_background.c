@@ -7,8 +7,7 @@
 #include <pty.h>
 #include <termios.h>
 
-static _Noreturn void session(char **words)
-{
+static _Noreturn void session(char **words) {
     struct termios terminal;
     CHECK(tcgetattr(0, &terminal) == 0);
     terminal.c_lflag |= TOSTOP;
@@ -26,8 +25,7 @@ static _Noreturn void session(char **words)
     exit(0);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int terminal;
     char told[4096];
     CHECK(argc > 1);

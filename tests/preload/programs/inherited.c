@@ -4,8 +4,7 @@
  */
 #include "client.h"
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(argc == 3);
     run_exchanges(atoi(argv[1]), atoi(argv[2]), two_writes);
     return report();

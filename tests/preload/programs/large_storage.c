@@ -9,8 +9,7 @@ enum { APART_MS = 300 };
 
 static _Thread_local volatile char storage[8 << 20];
 
-static long resident_kb(void)
-{
+static long resident_kb(void) {
     long all = 0, resident = 0;
     FILE *file = fopen("/proc/self/statm", "r");
     CHECK(file && fscanf(file, "%ld %ld", &all, &resident) == 2);
@@ -18,14 +17,12 @@ static long resident_kb(void)
     return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-static void exchange(int fd)
-{
+static void exchange(int fd) {
     two_writes(fd);
     usleep(APART_MS * 1000);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client);
     storage[0] = 1;

@@ -44,15 +44,13 @@ static const mix_t mixes[] = {
 static const mix_t *mix;
 static int port, listener;
 
-static void option(int fd, int level, int name, int value)
-{
+static void option(int fd, int level, int name, int value) {
     CHECK(setsockopt(fd, level, name, &value, sizeof value) == 0);
 }
 
 static char buffer[BULK];
 
-static bool take(int fd, size_t bytes, bool quick)
-{
+static bool take(int fd, size_t bytes, bool quick) {
     static char taken[BULK];
     for (size_t got = 0; got < bytes;) {
         ssize_t n = read(fd, taken, bytes - got);
@@ -63,8 +61,7 @@ static bool take(int fd, size_t bytes, bool quick)
     return true;
 }
 
-static void give(int fd, size_t bytes, int flags)
-{
+static void give(int fd, size_t bytes, int flags) {
     for (size_t done = 0; done < bytes;) {
         ssize_t n = send(fd, buffer, bytes - done, flags);
         CHECK(n > 0);
@@ -72,8 +69,7 @@ static void give(int fd, size_t bytes, int flags)
     }
 }
 
-static void *serve(void *unused)
-{
+static void *serve(void *unused) {
     int fd = accept(listener, NULL, NULL);
     CHECK(fd >= 0);
     if (mix->nodelay) option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -91,8 +87,7 @@ static void *serve(void *unused)
     return unused;
 }
 
-static void exchange(int fd)
-{
+static void exchange(int fd) {
     if (mix->cork) option(fd, IPPROTO_TCP, TCP_CORK, 1);
     for (int i = 0; i < 4 && mix->writes[i]; i++)
         give(fd, mix->writes[i], mix->more && i < 3 && mix->writes[i + 1] ? MSG_MORE : 0);
@@ -100,8 +95,7 @@ static void exchange(int fd)
     CHECK(take(fd, mix->reply, false));
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(argc == 3);
     for (size_t i = 0; i < sizeof mixes / sizeof *mixes; i++)
         if (strcmp(mixes[i].name, argv[1]) == 0) mix = &mixes[i];

@@ -6,20 +6,17 @@
  */
 #include "client.h"
 
-static void show(const char *when, int fd)
-{
+static void show(const char *when, int fd) {
     printf("%s: nodelay %d cork %d\n", when, option_of(fd, TCP_NODELAY), option_of(fd, TCP_CORK));
 }
 
 enum when { BEFORE, AFTER, UNTIL };
 
-static void set(int fd, int name, int value)
-{
+static void set(int fd, int name, int value) {
     if (name) set_option(fd, name, value);
 }
 
-static int listener_with(int name)
-{
+static int listener_with(int name) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int listener = socket(AF_INET, SOCK_STREAM, 0);
     set(listener, name, 1);
@@ -28,8 +25,7 @@ static int listener_with(int name)
     return listener;
 }
 
-static int client_of(int listener)
-{
+static int client_of(int listener) {
     struct sockaddr_in address;
     socklen_t length = sizeof address;
     CHECK(getsockname(listener, (struct sockaddr *)&address, &length) == 0);
@@ -38,8 +34,7 @@ static int client_of(int listener)
     return client;
 }
 
-static void bursts(int accepted, int client, bool corked)
-{
+static void bursts(int accepted, int client, bool corked) {
     for (int i = 0; i < 4; i++) {
         char data[HEADER + BODY];
         write_message(accepted);
@@ -50,8 +45,7 @@ static void bursts(int accepted, int client, bool corked)
     show("after bursts", accepted);
 }
 
-static void try_option(const char *what, int name, enum when when)
-{
+static void try_option(const char *what, int name, enum when when) {
     int listener = listener_with(when != AFTER ? name : 0), client = client_of(listener);
     if (when != BEFORE) set(listener, name, when == AFTER);
     int accepted = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
@@ -65,8 +59,7 @@ static void try_option(const char *what, int name, enum when when)
 }
 
 /* As a service that inherits listener `listener`; its own child inherits the connection. */
-static void serve(int listener)
-{
+static void serve(int listener) {
     int client = client_of(listener), accepted = accept(listener, NULL, NULL);
     CHECK(accepted >= 0);
     show("of an inherited listener", accepted);
@@ -79,8 +72,7 @@ static void serve(int listener)
     die("exec");
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[0], "after-exec") == 0) {
         show("after exec", atoi(argv[1]));
         return report();

@@ -13,36 +13,31 @@
 
 static useconds_t pause_us;
 
-static void exchange(int fd)
-{
+static void exchange(int fd) {
     if (pause_us) usleep(pause_us);
     two_writes(fd);
 }
 
-static int tasks(void)
-{
+static int tasks(void) {
     struct stat st;
     CHECK(stat("/proc/self/task", &st) == 0);
     return (int)st.st_nlink - 2;
 }
 
-static void *stays(void *unused)
-{
+static void *stays(void *unused) {
     for (;;) pause();
     return unused;
 }
 
 /* Made of nothing of libc's: it may not even touch thread-local storage. */
-static int sleeps(void *unused)
-{
+static int sleeps(void *unused) {
     (void)unused;
     struct timespec while_we_work = {60, 0};
     raw_call(SYS_nanosleep, (long)&while_we_work, 0, 0, 0, 0);
     return 0;
 }
 
-static void start_task(void)
-{
+static void start_task(void) {
     static _Alignas(16) char stack[1 << 16], storage[1 << 16];
     int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM |
                 CLONE_SETTLS;
@@ -60,8 +55,7 @@ static void start_task(void)
     CHECK(clone(sleeps, stack + sizeof stack, flags, NULL, NULL, pointer, NULL) > 0);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     pthread_t other;
     CHECK(argc == 7);
     pause_us = (useconds_t)atoi(argv[6]) * 1000;

@@ -7,14 +7,12 @@
  */
 #include "client.h"
 
-static UNUSED void set_own_value(int argc, char **argv, int fd)
-{
+static UNUSED void set_own_value(int argc, char **argv, int fd) {
     if (argc > 5) set_option(fd, TCP_NODELAY, atoi(argv[5]));
 }
 
 /* The second image of the program: prints the kernel's options of descriptor 3. */
-static UNUSED void tell_if_second(int argc, char **argv)
-{
+static UNUSED void tell_if_second(int argc, char **argv) {
     if (argc != 2 || strcmp(argv[1], "tell") != 0) return;
     printf("second: nodelay %d cork %d\n", raw_option(3, IPPROTO_TCP, TCP_NODELAY),
            raw_option(3, IPPROTO_TCP, TCP_CORK));

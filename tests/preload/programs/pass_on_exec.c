@@ -5,8 +5,7 @@
  */
 #include "pass_on.h"
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     tell_if_second(argc, argv);
     int fd = connect_to(client_arguments(argc, argv));
     CHECK(fd == 3);

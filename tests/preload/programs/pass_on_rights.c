@@ -5,8 +5,7 @@
  */
 #include "pass_on.h"
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     char byte;
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client);

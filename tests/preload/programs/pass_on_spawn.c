@@ -10,8 +10,7 @@
 static char *self;
 static const char *how;
 
-static void spawn(void)
-{
+static void spawn(void) {
     char *const words[] = {self, "tell", NULL}, *const none[] = {NULL};
     char command[4096];
     pid_t child = -1;
@@ -43,8 +42,7 @@ static void spawn(void)
     CHECK(status_of(child) == 0);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     tell_if_second(argc, argv);
     self = argv[0];
     how = argc > 6 ? argv[6] : "posix_spawn";

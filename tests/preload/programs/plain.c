@@ -15,8 +15,7 @@ enum { ROUNDS = 8 };
 static char data[HEADER + BODY];
 
 /* Two writes and a read of a file, and of one written through stdio. */
-static void plain_file(void)
-{
+static void plain_file(void) {
     int file = memfd_create("file", MFD_CLOEXEC);
     CHECK(file >= 0);
     for (int i = 0; i < ROUNDS; i++) {
@@ -28,8 +27,7 @@ static void plain_file(void)
     close(file);
 }
 
-static void plain_pipe(void)
-{
+static void plain_pipe(void) {
     int ends[2];
     CHECK(pipe(ends) == 0);
     for (int i = 0; i < ROUNDS; i++) {
@@ -43,8 +41,7 @@ static void plain_pipe(void)
 }
 
 /* Two datagrams and a read. */
-static void plain_udp(void)
-{
+static void plain_udp(void) {
     int ends[2];
     udp_pair(ends);
     for (int i = 0; i < ROUNDS; i++) {
@@ -57,8 +54,7 @@ static void plain_udp(void)
     close(ends[1]);
 }
 
-static void plain_unix(void)
-{
+static void plain_unix(void) {
     int ends[2];
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
     for (int i = 0; i < ROUNDS; i++) {
@@ -72,16 +68,14 @@ static void plain_unix(void)
 
 static int there[2], back[2];
 
-static void *partner(void *unused)
-{
+static void *partner(void *unused) {
     char byte;
     while (read(there[0], &byte, 1) == 1) CHECK(write(back[1], &byte, 1) == 1);
     return unused;
 }
 
 /* Two threads hand a byte to and fro, processes come and go. */
-static void plain_threads(void)
-{
+static void plain_threads(void) {
     pthread_t thread;
     CHECK(pipe(there) == 0 && pipe(back) == 0);
     CHECK(pthread_create(&thread, NULL, partner, NULL) == 0);
@@ -98,8 +92,7 @@ static void plain_threads(void)
     CHECK(status_of(child) == 3);
 }
 
-int main(void)
-{
+int main(void) {
     mark(BEGIN);
     PROGRAM();
     mark(END);

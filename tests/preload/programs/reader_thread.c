@@ -14,16 +14,14 @@ static _Atomic int replies;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t arrived = PTHREAD_COND_INITIALIZER;
 
-static void has_come(void)
-{
+static void has_come(void) {
     pthread_mutex_lock(&lock);
     replies++;
     pthread_cond_signal(&arrived);
     pthread_mutex_unlock(&lock);
 }
 
-static void wait_for_more_than(int before)
-{
+static void wait_for_more_than(int before) {
     pthread_mutex_lock(&lock);
     while (replies == before) pthread_cond_wait(&arrived, &lock);
     pthread_mutex_unlock(&lock);
@@ -35,20 +33,17 @@ static void wait_for_more_than(int before)
 #define FUTEX(operation, value) raw_call(SYS_futex, (long)&replies, operation, value, 0, 0)
 #endif
 
-static void has_come(void)
-{
+static void has_come(void) {
     replies++;
     FUTEX(FUTEX_WAKE_PRIVATE, 1);
 }
 
-static void wait_for_more_than(int before)
-{
+static void wait_for_more_than(int before) {
     while (replies == before) FUTEX(FUTEX_WAIT_PRIVATE, before);
 }
 #endif
 
-static void *read_replies(void *socket)
-{
+static void *read_replies(void *socket) {
     char reply[REPLY];
     size_t got = 0;
     for (;;) {
@@ -59,8 +54,7 @@ static void *read_replies(void *socket)
     }
 }
 
-static void exchange(int fd)
-{
+static void exchange(int fd) {
     int before = replies;
 #ifdef ONE_WRITE
     CHECK(write(fd, message, HEADER + BODY) == HEADER + BODY);
@@ -70,8 +64,7 @@ static void exchange(int fd)
     wait_for_more_than(before);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client);
     pthread_t reader;

@@ -15,15 +15,13 @@ static int fd;            /* the number */
 static int far_end = -1;  /* the descriptor at which the written bytes arrive */
 static bool unseen;       /* HOW=raw */
 
-static int second_connection(char **argv)
-{
+static int second_connection(char **argv) {
     client_t client = {argv[5], atoi(argv[6]), 0, 0};
     return unseen ? connect_unseen(client) : connect_to(client);
 }
 
 /* A new descriptor of the kind WHAT; the lowest free number. */
-static int make(const char *what, char **argv)
-{
+static int make(const char *what, char **argv) {
     int ends[2] = {-1, -1};
     if (strcmp(what, "tcp") == 0) return second_connection(argv);
     if (strcmp(what, "file") == 0) {
@@ -63,8 +61,7 @@ static int make(const char *what, char **argv)
     die(what);
 }
 
-static void end_by(const char *how)
-{
+static void end_by(const char *how) {
     if (strcmp(how, "close") == 0) CHECK(close(fd) == 0);
     if (strcmp(how, "__close") == 0) CHECK(__close(fd) == 0);
     if (strcmp(how, "close_range") == 0) CHECK(close_range((unsigned)fd, (unsigned)fd, 0) == 0);
@@ -73,16 +70,14 @@ static void end_by(const char *how)
     if (strcmp(how, "raw") == 0) CHECK(raw_call(SYS_close, fd, 0, 0, 0, 0) == 0);
 }
 
-static void replace_by(const char *how, int other)
-{
+static void replace_by(const char *how, int other) {
     if (strcmp(how, "dup2") == 0) CHECK(dup2(other, fd) == fd);
     if (strcmp(how, "__dup2") == 0) CHECK(__dup2(other, fd) == fd);
     if (strcmp(how, "dup3") == 0) CHECK(dup3(other, fd, O_CLOEXEC) == fd);
     close(other);
 }
 
-static void check_far_end(const char *what)
-{
+static void check_far_end(const char *what) {
     char data[2 * sizeof message];
     if (strcmp(what, "file") == 0) {
         CHECK(pread(fd, data, sizeof data, 0) == HEADER + BODY);
@@ -96,8 +91,7 @@ static void check_far_end(const char *what)
     CHECK(memcmp(data, message, sizeof message) == 0);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(argc == 7);
     alarm(10); /* do not wait longer for missing bytes */
     const char *how = argv[3], *what = argv[4];

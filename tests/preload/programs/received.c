@@ -4,8 +4,7 @@
  */
 #include "client.h"
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(argc == 2);
     run_exchanges(receive_descriptor(0, MSG_CMSG_CLOEXEC), atoi(argv[1]), two_writes);
     return report();

@@ -17,8 +17,7 @@
 static int peer;
 static long waiting; /* bytes that the peer has not read */
 
-static int connected(bool seen)
-{
+static int connected(bool seen) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof address;
     int listener = (int)raw3(SYS_socket, AF_INET, SOCK_STREAM, 0), fd;
@@ -32,14 +31,12 @@ static int connected(bool seen)
     return fd;
 }
 
-static void set(int fd, int option, int value)
-{
+static void set(int fd, int option, int value) {
     if (fd == peer) CHECK(raw6(SYS_setsockopt, fd, IPPROTO_TCP, option, (long)&value, sizeof value, 0) == 0);
     else CHECK(setsockopt(fd, IPPROTO_TCP, option, &value, sizeof value) == 0);
 }
 
-static void peer_reads(void)
-{
+static void peer_reads(void) {
     char bytes[4096];
     while (waiting > 0) {
         long n = raw3(SYS_read, peer, bytes, sizeof bytes);
@@ -48,8 +45,7 @@ static void peer_reads(void)
     }
 }
 
-static void peer_sends(int fd, long n)
-{
+static void peer_sends(int fd, long n) {
     char bytes[4096] = "";
     CHECK(raw3(SYS_write, peer, bytes, n) == n && read(fd, bytes, sizeof bytes) == n);
 }
@@ -63,8 +59,7 @@ PLACE(0) PLACE(1) PLACE(2) PLACE(3) PLACE(4) PLACE(5) PLACE(6) PLACE(7) PLACE(8)
 static void (*const places[])(int) = {place0, place1, place2, place3, place4, place5,
                                       place6, place7, place8, place9, place10};
 
-static void step(int *fd, const char *word)
-{
+static void step(int *fd, const char *word) {
     char bytes[4096] = "";
     long n = atol(word + 1);
     struct iovec parts[] = {{bytes, (size_t)n / 2}, {bytes, (size_t)(n - n / 2)}};
@@ -99,8 +94,7 @@ static void step(int *fd, const char *word)
 }
 
 /* How many statistics files are mapped. */
-static int files(void)
-{
+static int files(void) {
     static char maps[1 << 16];
     int count = 0, fd = (int)raw4(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY, 0);
     for (long n, at = 0; (n = raw3(SYS_read, fd, maps + at, sizeof maps - 1 - at)) > 0;) at += n;
@@ -109,8 +103,7 @@ static int files(void)
     return count;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int fd = connected(true);
     for (int i = 1; i < argc; i++) step(&fd, argv[i]);
     ADD_FACT("\"nodelay\": %d, \"mapped\": %d", raw_option(fd, IPPROTO_TCP, TCP_NODELAY), files());

@@ -8,8 +8,7 @@
 
 enum { REQUEST = 50 };
 
-static UNUSED void answer_all(int fd)
-{
+static UNUSED void answer_all(int fd) {
     char request[REQUEST];
     for (int i = 0; recv(fd, request, sizeof request, MSG_WAITALL) == REQUEST; i++) {
         next_message(i);
@@ -23,8 +22,7 @@ static void SERVE(int listener);
 
 static UNUSED const char *how; /* the first argument, or "" */
 
-int main(int count, char **words)
-{
+int main(int count, char **words) {
     how = count > 1 ? words[1] : "";
     if (count > 2) {
         answer_all(atoi(words[2]));

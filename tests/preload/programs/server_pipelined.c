@@ -21,20 +21,17 @@
 
 enum { ANSWER = HEADER + BODY };
 
-static bool is_how(const char *name)
-{
+static bool is_how(const char *name) {
     return strcmp(how, name) == 0;
 }
 
-static bool read_exactly(int fd, char *to, size_t most)
-{
+static bool read_exactly(int fd, char *to, size_t most) {
     for (ssize_t n; most > 0; to += n, most -= (size_t)n)
         if ((n = read(fd, to, most)) <= 0) return false;
     return true;
 }
 
-static bool read_by_number(int fd, char *request)
-{
+static bool read_by_number(int fd, char *request) {
     static int i;
     struct iovec part = {request, REQUEST};
     struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1};
@@ -45,8 +42,7 @@ static bool read_by_number(int fd, char *request)
     return n == REQUEST;
 }
 
-static bool read_request(int fd)
-{
+static bool read_request(int fd) {
     char request[REQUEST];
     if (is_how("numbered")) return read_by_number(fd, request);
     if (is_how("messages")) {
@@ -64,8 +60,7 @@ static bool read_request(int fd)
                               : read_exactly(fd, request, REQUEST);
 }
 
-static void answer(int fd, int i)
-{
+static void answer(int fd, int i) {
     next_message(i);
     if (!is_how("uncorks")) {
         CHECK(write(fd, message, ANSWER) == ANSWER);
@@ -76,8 +71,7 @@ static void answer(int fd, int i)
     set_option(fd, TCP_CORK, 0);
 }
 
-static void answer_together(int fd)
-{
+static void answer_together(int fd) {
     char requests[2 * REQUEST], answers[2 * ANSWER];
     for (int i = 0; recv(fd, requests, sizeof requests, MSG_WAITALL) == sizeof requests; i += 2) {
         fill(answers, sizeof answers, (size_t)i * ANSWER);
@@ -89,8 +83,7 @@ static sem_t requests;
 static int connection;
 static volatile bool ended;
 
-static void *answer_in_thread(void *unused)
-{
+static void *answer_in_thread(void *unused) {
     for (int i = 0;; i++) {
         while (sem_wait(&requests) != 0) continue;
         if (ended) return unused;
@@ -98,8 +91,7 @@ static void *answer_in_thread(void *unused)
     }
 }
 
-static void answer_by_threads(int fd)
-{
+static void answer_by_threads(int fd) {
     pthread_t thread;
     connection = fd;
     CHECK(sem_init(&requests, 0, 0) == 0);
@@ -110,8 +102,7 @@ static void answer_by_threads(int fd)
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
-static void serve_how(int listener)
-{
+static void serve_how(int listener) {
     int fd = accept(listener, NULL, NULL);
     CHECK(fd >= 0);
     pid_t child = is_how("forks") ? fork() : 0;

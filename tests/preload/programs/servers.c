@@ -10,25 +10,21 @@
 #include "server.h"
 #pragma GCC diagnostic ignored "-Wunused-function"
 
-static void server_accept(int listener)
-{
+static void server_accept(int listener) {
     answer_all(accept(listener, NULL, NULL));
 }
 
-static void server_accept4(int listener)
-{
+static void server_accept4(int listener) {
     answer_all(accept4(listener, NULL, NULL, SOCK_CLOEXEC));
 }
 
 /* By a system call that no library sees: classified at first sight. */
-static void server_syscall_accept(int listener)
-{
+static void server_syscall_accept(int listener) {
     answer_all((int)raw_call(SYS_accept4, listener, 0, 0, 0, 0));
 }
 
 /* A child for each connection. */
-static void server_fork(int listener)
-{
+static void server_fork(int listener) {
     int fd = accept(listener, NULL, NULL);
     pid_t child = fork();
     CHECK(child >= 0);
@@ -42,8 +38,7 @@ static void server_fork(int listener)
 }
 
 /* Workers that are forked before there is a connection: a worker accepts. */
-static void server_prefork(int listener)
-{
+static void server_prefork(int listener) {
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
@@ -55,8 +50,7 @@ static void server_prefork(int listener)
 
 /* A program for each connection, which is its standard input and output, as inetd does; or its descriptor 3,
  * as systemd does (Accept=yes), where `how` is "3". */
-static void server_inetd(int listener)
-{
+static void server_inetd(int listener) {
     int fd = accept(listener, NULL, NULL), first = how[0] ? atoi(how) : 0;
     char number[12];
     snprintf(number, sizeof number, "%d", first);
@@ -72,15 +66,13 @@ static void server_inetd(int listener)
     CHECK(status_of(child) == 0);
 }
 
-static void *answer_in_thread(void *fd)
-{
+static void *answer_in_thread(void *fd) {
     answer_all(*(int *)fd);
     return NULL;
 }
 
 /* A thread for each connection. */
-static void server_thread(int listener)
-{
+static void server_thread(int listener) {
     int fd = accept(listener, NULL, NULL);
     pthread_t thread;
     CHECK(pthread_create(&thread, NULL, answer_in_thread, &fd) == 0);
@@ -88,15 +80,13 @@ static void server_thread(int listener)
 }
 
 /* Ten connections, one after the other. */
-static void server_one_each(int listener)
-{
+static void server_one_each(int listener) {
     for (int i = 0; i < 10; i++) answer_all(accept(listener, NULL, NULL));
 }
 
 /* The listener gets TCP_NODELAY (or TCP_CORK: argument "cork") when the connection is already waiting to be
  * accepted: the connection has it not. */
-static void server_before_option(int listener)
-{
+static void server_before_option(int listener) {
     struct pollfd waiting = {.fd = listener, .events = POLLIN};
     CHECK(poll(&waiting, 1, 10000) == 1);
     set_option(listener, strcmp(how, "cork") == 0 ? TCP_CORK : TCP_NODELAY, 1);
@@ -104,8 +94,7 @@ static void server_before_option(int listener)
 }
 
 /* Requests of 300 bytes, read as they come; an answer of 200 bytes to each. */
-static void server_reading(int listener)
-{
+static void server_reading(int listener) {
     char request[HEADER + BODY];
     int fd = accept(listener, NULL, NULL);
     CHECK(fd >= 0);

@@ -12,8 +12,7 @@ static UNUSED const char *how = "", *more = ""; /* argv[5] and argv[6] */
 
 static void PROGRAM(void);
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     client = client_arguments(argc, argv);
     if (argc > 5) how = argv[5];
     if (argc > 6) more = argv[6];

@@ -13,8 +13,7 @@
 
 #include <dirent.h>
 
-static void set_mode(const char *directory, uint32_t mode, bool killed)
-{
+static void set_mode(const char *directory, uint32_t mode, bool killed) {
     char path[4096] = "";
     DIR *dir = opendir(directory);
     CHECK(dir);
@@ -35,8 +34,7 @@ static void set_mode(const char *directory, uint32_t mode, bool killed)
     close(fd);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(argc >= 7);
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client), idle = connect_to(client);

@@ -19,8 +19,7 @@ static bool keep;
 static atomic_ulong segments;
 static int last[THREADS];
 
-static void one_connection(int *fd)
-{
+static void one_connection(int *fd) {
     char data[HEADER + BODY];
     *fd = connect_to(client);
     for (int i = 0; i < exchanges; i++) {
@@ -32,8 +31,7 @@ static void one_connection(int *fd)
     atomic_fetch_add(&segments, data_segments(*fd));
 }
 
-static void *work(void *place)
-{
+static void *work(void *place) {
     int *fd = place;
     for (int i = 0; i < connections; i++) {
         if (i > 0 && !keep) close(*fd);
@@ -42,8 +40,7 @@ static void *work(void *place)
     return NULL;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(argc >= 6);
     client = (client_t){argv[1], atoi(argv[2]), 0, 0};
     int threads = atoi(argv[3]);

@@ -11,15 +11,13 @@
 /* The writing FILE owns the socket's own descriptor, reads pass by read(). */
 static FILE *out;
 
-static void of_owner(int fd)
-{
+static void of_owner(int fd) {
     CHECK(fwrite(message, 1, HEADER, out) == HEADER && fflush(out) == 0);
     CHECK(fwrite(message + HEADER, 1, BODY, out) == BODY && fflush(out) == 0);
     read_reply(fd);
 }
 
-static void stdio_on_socket(void)
-{
+static void stdio_on_socket(void) {
     mark(BEGIN);
     int fd = connect_to(client);
     CHECK((out = fdopen(fd, "w")) != NULL);
@@ -31,8 +29,7 @@ static void stdio_on_socket(void)
 /* A FILE for each direction, each on a dup of the connection. */
 static FILE *in;
 
-static void of_two_files(int fd)
-{
+static void of_two_files(int fd) {
     char line[REPLY + 2];
     (void)fd;
     CHECK(fprintf(out, "%.*s", HEADER, message) == HEADER && fflush(out) == 0);
@@ -40,8 +37,7 @@ static void of_two_files(int fd)
     CHECK(fgets(line, sizeof line, in) && strlen(line) == REPLY);
 }
 
-static void stdio_two_files(void)
-{
+static void stdio_two_files(void) {
     mark(BEGIN);
     int fd = connect_to(client);
     CHECK((in = fdopen(dup(fd), "r")) != NULL);
@@ -54,16 +50,14 @@ static void stdio_two_files(void)
 }
 
 /* Exchanges by write() first, and then, in the middle of a message, a FILE takes a dup. */
-static void joined_late(int fd)
-{
+static void joined_late(int fd) {
     CHECK(write(fd, message, HEADER) == HEADER);
     if (out == NULL) CHECK((out = fdopen(dup(fd), "w")) != NULL);
     CHECK(fwrite(message + HEADER, 1, BODY, out) == BODY && fflush(out) == 0);
     read_reply(fd);
 }
 
-static void stdio_late(void)
-{
+static void stdio_late(void) {
     mark(BEGIN);
     int fd = connect_to(client);
     exchange_all(fd, 0, 3);
@@ -75,8 +69,7 @@ static void stdio_late(void)
 
 /* write, then a FILE on the same descriptor; its fclose flushes and closes it; then the number is
  * reused as a file. */
-static void stdio_fclose(void)
-{
+static void stdio_fclose(void) {
     mark(BEGIN);
     int fd = connect_to(client);
     exchange_all(fd, 0, 3);
@@ -100,8 +93,7 @@ static void stdio_fclose(void)
 static int socket_number;
 
 /* Of each message stdio writes the second half, which no library sees. */
-static void in_turns(int fd)
-{
+static void in_turns(int fd) {
     static int count;
     CHECK(write(count++ % 2 ? fd : socket_number, message, HEADER) == HEADER);
     CHECK(fwrite(message + HEADER, 1, BODY, stdout) == BODY && fflush(stdout) == 0);
@@ -109,8 +101,7 @@ static void in_turns(int fd)
 }
 
 /* The peer is this process's own, and gives the connection back to its other end. */
-static int accepted_as_1(client_t client, bool unseen)
-{
+static int accepted_as_1(client_t client, bool unseen) {
     struct sockaddr_in here;
     int listener = listen_here(&here), far = connect_to(client);
     int near = connect_unseen((client_t){"127.0.0.1", ntohs(here.sin_port), 0, 0});
@@ -134,8 +125,7 @@ static int accepted_as_1(client_t client, bool unseen)
     }
 }
 
-static int becomes_1(client_t client, const char *how)
-{
+static int becomes_1(client_t client, const char *how) {
     if (strncmp(how, "accept", 6) == 0) return accepted_as_1(client, strcmp(how, "accept unseen") == 0);
     if (strcmp(how, "socket") == 0) {
         close(1);
@@ -149,8 +139,7 @@ static int becomes_1(client_t client, const char *how)
     return fd;
 }
 
-static void stdio_by_number(void)
-{
+static void stdio_by_number(void) {
     int before = fcntl(1, F_DUPFD_CLOEXEC, 100);
     socket_number = becomes_1(client, how);
     run_exchanges(1, client.count, in_turns);

@@ -28,14 +28,12 @@ typedef struct {
     size_t put;
 } pair_t;
 
-static void nap_ms(long ms)
-{
+static void nap_ms(long ms) {
     struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
     raw_call(SYS_nanosleep, (long)&time, 0, 0, 0, 0);
 }
 
-static pair_t connected(void)
-{
+static pair_t connected(void) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t length = sizeof at;
     int small = SMALL_BUFFER, listener = socket(AF_INET, SOCK_STREAM, 0);
@@ -51,8 +49,7 @@ static pair_t connected(void)
 }
 
 /* The answer of two writes that is refused comes after one that was accepted and is still with us. */
-static pair_t stuck(void)
-{
+static pair_t stuck(void) {
     static char answer[HEADER], question;
     pair_t p = connected();
     for (ssize_t n = 0; n >= 0; p.put += n > 0 ? (size_t)n : 0) {
@@ -68,8 +65,7 @@ static pair_t stuck(void)
 }
 
 /* What the peer gets until the end of stream, or until nothing comes for two seconds. */
-static size_t read_all(const pair_t *p, bool *ended)
-{
+static size_t read_all(const pair_t *p, bool *ended) {
     static char got[65536];
     size_t all = 0;
     long n = 1;
@@ -79,15 +75,13 @@ static size_t read_all(const pair_t *p, bool *ended)
     return all;
 }
 
-static void fork_and_wait(void)
-{
+static void fork_and_wait(void) {
     pid_t child = fork();
     if (child == 0) _exit(0);
     CHECK(waitpid(child, NULL, 0) == child);
 }
 
-static void programs(void)
-{
+static void programs(void) {
     for (int i = 0; i < STUCK; i++) stuck();
     for (int i = 0; i < 3; i++) {
         long begin = now_us();
@@ -97,8 +91,7 @@ static void programs(void)
     }
 }
 
-static void child(void)
-{
+static void child(void) {
     bool ended;
     pair_t p = stuck();
     fork_and_wait();
@@ -114,8 +107,7 @@ static void child(void)
     CHECK(kill(pid, SIGKILL) == 0 && waitpid(pid, NULL, 0) == pid);
 }
 
-static void raw_child(void)
-{
+static void raw_child(void) {
     enum { FIRST = 256, LAST = 400 };
     int lost = 0;
     pair_t p = stuck();
@@ -134,20 +126,17 @@ static void raw_child(void)
 
 static int amid_fork, go_on;
 
-static void before_fork(void)
-{
+static void before_fork(void) {
     __atomic_store_n(&amid_fork, 1, __ATOMIC_SEQ_CST);
     while (!__atomic_load_n(&go_on, __ATOMIC_SEQ_CST)) nap_ms(1);
 }
 
-static void *forks(void *unused)
-{
+static void *forks(void *unused) {
     if (fork() == 0) raw_call(SYS_exit_group, 0, 0, 0, 0, 0);
     return unused;
 }
 
-static void shut_amid_fork(void)
-{
+static void shut_amid_fork(void) {
     pthread_t thread;
     bool ended;
     pair_t p = stuck();
@@ -161,8 +150,7 @@ static void shut_amid_fork(void)
     ADD_FACT("\"lost\": %ld, \"ended\": %d", (long)(p.put - got), ended);
 }
 
-static void change_rights(void)
-{
+static void change_rights(void) {
     bool ended;
     pair_t p = stuck();
     for (int i = 0; i < CHANGES; i++) CHECK(setgid(getgid()) == 0);
@@ -171,8 +159,7 @@ static void change_rights(void)
     ADD_FACT("\"lost\": %ld, \"ended\": %d", (long)(p.put - got), ended);
 }
 
-static void idle(void)
-{
+static void idle(void) {
     struct rusage before, after;
     stuck();
     nap_ms(300);
@@ -182,8 +169,7 @@ static void idle(void)
     ADD_FACT("\"wakes\": %ld", after.ru_nvcsw - before.ru_nvcsw);
 }
 
-static void closes(void)
-{
+static void closes(void) {
     for (int i = 0; i < ROUNDS; i++) CHECK(close(stuck().server) == 0);
     nap_ms(300);
     int open = -ROUNDS - 1; /* the peers' ends, and the directory's own */
@@ -194,8 +180,7 @@ static void closes(void)
 
 static char *const none[] = {NULL};
 
-static void run_absent(int way, int folder)
-{
+static void run_absent(int way, int folder) {
     char path[40];
     snprintf(path, sizeof path, "/none/%d/program", folder);
     if (way == 0) execve(path, none, none);
@@ -204,8 +189,7 @@ static void run_absent(int way, int folder)
     if (way == 3) fexecve(-1, none, none);
 }
 
-static void search(void)
-{
+static void search(void) {
     bool ended;
     pair_t p = stuck();
     CHECK(setenv("PATH", "/none/1:/none/2:/none/3:/none/4:/none/5:/none/6:/none/7:/none/8", 1) == 0);
@@ -219,8 +203,7 @@ static void search(void)
     ADD_FACT("\"lost\": %ld, \"ended\": %d", (long)(p.put - got), ended);
 }
 
-static _Noreturn void forbid(void)
-{
+static _Noreturn void forbid(void) {
     struct sock_filter refuse[] = {
         {.code = BPF_LD | BPF_W | BPF_ABS, .k = offsetof(struct seccomp_data, nr)},
         {.code = BPF_JMP | BPF_JEQ | BPF_K, .jt = 1, .k = SYS_exit_group},
@@ -236,8 +219,7 @@ static _Noreturn void forbid(void)
 }
 
 /* The peer is another process then, made unseen. */
-static _Noreturn void while_read_late(const char *how)
-{
+static _Noreturn void while_read_late(const char *how) {
     bool ended;
     pair_t p = stuck();
     long pid = raw_call(SYS_clone, SIGCHLD, 0, 0, 0, 0);
@@ -259,8 +241,7 @@ static _Noreturn void while_read_late(const char *how)
     die(how);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static const struct {
         const char *name;
         void (*run)(void);

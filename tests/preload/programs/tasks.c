@@ -15,8 +15,7 @@
 static sem_t begin, done;
 static int connection;
 
-static void *write_bodies(void *unused)
-{
+static void *write_bodies(void *unused) {
     for (;;) {
         while (sem_wait(&begin) != 0) continue;
         if (connection < 0) return unused;
@@ -25,16 +24,14 @@ static void *write_bodies(void *unused)
     }
 }
 
-static void exchange(int fd)
-{
+static void exchange(int fd) {
     CHECK(write(fd, message, HEADER) == HEADER);
     sem_post(&begin);
     while (sem_wait(&done) != 0) continue;
     read_reply(fd);
 }
 
-static void two_writers(void)
-{
+static void two_writers(void) {
     pthread_t thread;
     connection = connect_to(client);
     sem_init(&begin, 0, 0);
@@ -52,8 +49,7 @@ static void two_writers(void)
  * took (`burst_us`), and how many exchanges there were meanwhile (`meanwhile`). */
 static int count, stop;
 
-static void *exchange_on(void *unused)
-{
+static void *exchange_on(void *unused) {
     int fd = connect_to(client);
     while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
         two_writes(fd);
@@ -62,8 +58,7 @@ static void *exchange_on(void *unused)
     return unused;
 }
 
-static void apart(void)
-{
+static void apart(void) {
     pthread_t thread;
     next_message(0);
     int fd = connect_to(client);
@@ -83,8 +78,7 @@ static void apart(void)
  * then makes an exchange.  To be run under strace, which delays that setsockopt. */
 static _Atomic pid_t reader;
 
-static void *read_anywhere(void *unused)
-{
+static void *read_anywhere(void *unused) {
     char reply[REPLY];
     pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
     reader = (pid_t)raw_call(SYS_gettid, 0, 0, 0, 0, 0);
@@ -93,8 +87,7 @@ static void *read_anywhere(void *unused)
 }
 
 /* Until the thread is stopped at the entry of that system call. */
-static void await_call(pid_t task, long number)
-{
+static void await_call(pid_t task, long number) {
     static const struct timespec moment = {.tv_nsec = 1000000};
     char path[64], line[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/syscall", task);
@@ -109,8 +102,7 @@ static void await_call(pid_t task, long number)
     die("the reader makes no such call");
 }
 
-static void cancelled_in_lock(void)
-{
+static void cancelled_in_lock(void) {
     pthread_t thread;
     void *result;
     alarm(30); /* a lock that is not given back is waited for without end */
@@ -127,8 +119,7 @@ static void cancelled_in_lock(void)
 /* The main thread leaves by SYS_exit after exchanges, by libc's syscall() or inline (argv[5]: syscall,
  * inline); another thread makes exchanges, too, and ends later by returning, by pthread_exit or by SYS_exit
  * inline (argv[6]: returns, exits, inline), or stays (stays). */
-static bool main_has_left(void)
-{
+static bool main_has_left(void) {
     char line[200] = "", *name;
     FILE *file = fopen("/proc/self/stat", "r");
     CHECK(file && fgets(line, sizeof line, file));
@@ -136,8 +127,7 @@ static bool main_has_left(void)
     return (name = strrchr(line, ')')) && name[2] == 'Z';
 }
 
-static void *work(void *unused)
-{
+static void *work(void *unused) {
     while (!main_has_left()) usleep(1000);
     int fd = connect_to(client);
     exchange_all(fd, 0, client.count);
@@ -149,8 +139,7 @@ static void *work(void *unused)
     return unused;
 }
 
-static void main_leaves(void)
-{
+static void main_leaves(void) {
     pthread_t worker;
     CHECK(pthread_create(&worker, NULL, work, NULL) == 0);
     int fd = connect_to(client);
@@ -161,8 +150,7 @@ static void main_leaves(void)
 }
 
 /* The parent connects and makes the first exchanges, a forked child goes on. */
-static void child_exchanges(void)
-{
+static void child_exchanges(void) {
     int fd = connect_to(client);
     exchange_all(fd, 0, 2);
     pid_t child = fork();
@@ -176,8 +164,7 @@ static void child_exchanges(void)
  * application sets TCP_NODELAY=1.  The child ends, and the parent goes on.  argv[5] names how
  * the child is made. */
 /* A program that says when it runs, and lives until the other end of `until` is closed. */
-static pid_t child_on(int fd, int runs, int until, const char *how)
-{
+static pid_t child_on(int fd, int runs, int until, const char *how) {
     extern char **environ;
     char command[64];
     snprintf(command, sizeof command, "echo >&%d; read line <&%d", runs, until);
@@ -198,8 +185,7 @@ static pid_t child_on(int fd, int runs, int until, const char *how)
     return child;
 }
 
-static void spawned_on_stdio(void)
-{
+static void spawned_on_stdio(void) {
     int fd = connect_to(client), runs[2], until[2];
     char line;
     CHECK(pipe(runs) == 0 && pipe(until) == 0 && fcntl(until[1], F_SETFD, FD_CLOEXEC) == 0);
@@ -217,8 +203,7 @@ static void spawned_on_stdio(void)
 /* argv[5] forks, each in an exchange whose first write may be held, and then exchanges as ever.  The facts
  * are the most tasks of this process before a fork and just after it, as /proc/self/stat counts them: Python
  * 3.12 warns in os.fork() if there are two. */
-static int tasks(void)
-{
+static int tasks(void) {
     char text[1024];
     long fd = raw_call(SYS_openat, AT_FDCWD, (long)"/proc/self/stat", O_RDONLY, 0, 0);
     long length = raw_call(SYS_read, fd, (long)text, sizeof text - 1, 0, 0);
@@ -231,13 +216,11 @@ static int tasks(void)
 
 static int before, after;
 
-static void raise_to(int *most, int count)
-{
+static void raise_to(int *most, int count) {
     if (count > *most) *most = count;
 }
 
-static void forks_within(int fd)
-{
+static void forks_within(int fd) {
     int status;
     CHECK(write(fd, message, HEADER) == HEADER);
     raise_to(&before, tasks());
@@ -249,8 +232,7 @@ static void forks_within(int fd)
     read_reply(fd);
 }
 
-static void forks_between(void)
-{
+static void forks_between(void) {
     int fd = connect_to(client), forks = atoi(how);
     next_message(0);
     for (int i = 0; i < WARM; i++) two_writes(fd);
@@ -265,8 +247,7 @@ enum { FORKS = 300 };
 
 static volatile sig_atomic_t forked;
 
-static void fork_in_handler(int number)
-{
+static void fork_in_handler(int number) {
     (void)number;
     int status, kept = errno;
     pid_t child = fork();
@@ -275,8 +256,7 @@ static void fork_in_handler(int number)
     errno = kept;
 }
 
-static void forks_in_handler(void)
-{
+static void forks_in_handler(void) {
     int fd = connect_to(client);
     run_exchanges(fd, client.count, two_writes);
     CHECK(sigaction(SIGALRM, &(struct sigaction){.sa_handler = fork_in_handler}, NULL) == 0);
@@ -294,8 +274,7 @@ enum { GIVE_UP_MS = 20000 };
 static volatile sig_atomic_t wanted, in_child;
 static volatile pid_t child;
 
-static void fork_once(int signal)
-{
+static void fork_once(int signal) {
     (void)signal;
     if (!wanted || in_child) return;
     wanted = 0;
@@ -304,16 +283,14 @@ static void fork_once(int signal)
     else child = made;
 }
 
-static bool ends(pid_t pid)
-{
+static bool ends(pid_t pid) {
     for (int i = 0; i < GIVE_UP_MS; i++, usleep(1000))
         if (waitpid(pid, NULL, WNOHANG) == pid) return true;
     kill(pid, SIGKILL);
     return waitpid(pid, NULL, 0) != pid;
 }
 
-static void forks_beneath_stop(void)
-{
+static void forks_beneath_stop(void) {
     struct sigaction action = {.sa_handler = fork_once, .sa_flags = SA_RESTART};
     int made = 0, hung = 0, fd = connect_to(client);
     sigaction(SIGALRM, &action, NULL);
@@ -340,8 +317,7 @@ static int own, handlers;
 static volatile sig_atomic_t rounds;
 static const struct itimerval soon = {.it_value.tv_usec = 700}, never;
 
-static void on_alarm(int number)
-{
+static void on_alarm(int number) {
     (void)number;
     int saved = errno;
     char data[HEADER + BODY], reply[REPLY];
@@ -353,8 +329,7 @@ static void on_alarm(int number)
     errno = saved;
 }
 
-static void handler_exchanges(void)
-{
+static void handler_exchanges(void) {
     struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
     own = connect_to(client);
     handlers = connect_to(client);
@@ -375,15 +350,13 @@ enum { TIMES = 20 };
 static volatile sig_atomic_t handled, elsewhere, may;
 static pid_t main_task;
 
-static void count_signal(int number)
-{
+static void count_signal(int number) {
     (void)number;
     handled++;
     if (!may || (pid_t)raw_call(SYS_gettid, 0, 0, 0, 0, 0) != main_task) elsewhere++;
 }
 
-static void timer_signal(void)
-{
+static void timer_signal(void) {
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGRTMIN);

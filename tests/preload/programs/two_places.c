@@ -11,20 +11,17 @@ typedef struct {
 
 static place_t places[2];
 
-static __attribute__((noinline)) void send_header(int fd)
-{
+static __attribute__((noinline)) void send_header(int fd) {
     places[0] = (place_t){(void *)send_header, __builtin_return_address(0)};
     CHECK(write(fd, message, HEADER) == HEADER);
 }
 
-static __attribute__((noinline)) void send_body(int fd)
-{
+static __attribute__((noinline)) void send_body(int fd) {
     places[1] = (place_t){(void *)send_body, __builtin_return_address(0)};
     CHECK(send(fd, message + HEADER, BODY, 0) == BODY);
 }
 
-static void exchange(int fd)
-{
+static void exchange(int fd) {
     send_header(fd);
     send_body(fd);
     read_reply(fd);
@@ -32,16 +29,14 @@ static void exchange(int fd)
 
 static client_t client;
 
-static void *run(void *unused)
-{
+static void *run(void *unused) {
     int fd = connect_to(client);
     run_exchanges(fd, client.count, exchange);
     close(fd);
     return unused;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     pthread_t thread;
     client = client_arguments(argc, argv);
     if (argc > 5) {

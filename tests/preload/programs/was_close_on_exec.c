@@ -12,8 +12,7 @@
 
 extern char **environ;
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     tell_if_second(argc, argv);
     CHECK(argc == 7);
     client_t client = client_arguments(argc, argv);

@@ -12,14 +12,12 @@ static __thread volatile char much[1 << 19] = {1};
 
 static volatile bool enough;
 
-static void *nothing(void *unused)
-{
+static void *nothing(void *unused) {
     much[0] = 2;
     return unused;
 }
 
-static void *make_threads(void *unused)
-{
+static void *make_threads(void *unused) {
     pthread_t thread;
     while (!enough)
         if (pthread_create(&thread, NULL, nothing, NULL) == 0) pthread_join(thread, NULL);
@@ -27,8 +25,7 @@ static void *make_threads(void *unused)
 }
 
 /* The status of the child, which is killed if it takes longer than any machine does. */
-static int end_of(pid_t child)
-{
+static int end_of(pid_t child) {
     static const struct timespec moment = {.tv_nsec = 200000};
     int status = 0;
     long begin = now_us();
@@ -39,8 +36,7 @@ static int end_of(pid_t child)
     return status;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     bool raw = argc > 5 && strcmp(argv[5], "_Fork") == 0;
     pthread_t makers[MAKERS];
     client_t client = client_arguments(argc, argv);

@@ -4,8 +4,7 @@
  */
 #include "client.h"
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(argc == 2);
     int fd = atoi(argv[1]);
     struct pollfd answer = {.fd = fd, .events = POLLIN};

@@ -5,8 +5,7 @@
  */
 #include "client.h"
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     char byte;
     CHECK(argc == 3);
     int fd = atoi(argv[1]);

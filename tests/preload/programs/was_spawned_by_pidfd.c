@@ -18,16 +18,14 @@ typedef int spawn_t(int *, const char *, const posix_spawn_file_actions_t *, con
 extern spawn_t pidfd_spawn __attribute__((weak)), pidfd_spawnp __attribute__((weak));
 
 /* NULL: libc lacks it.  In a table the link editor would make NULL of each weak reference. */
-static spawn_t *call_named(const char *name)
-{
+static spawn_t *call_named(const char *name) {
     return strcmp(name, "pidfd_spawn") == 0    ? pidfd_spawn
            : strcmp(name, "pidfd_spawnp") == 0 ? pidfd_spawnp
            : strcmp(name, "posix_spawn") == 0  ? posix_spawn
                                                : posix_spawnp;
 }
 
-static int second(int index)
-{
+static int second(int index) {
     next_message(index);
     printf("second: nodelay %d cork %d\n", raw_option(3, IPPROTO_TCP, TCP_NODELAY),
            raw_option(3, IPPROTO_TCP, TCP_CORK));
@@ -35,16 +33,14 @@ static int second(int index)
 }
 
 /* Waits out of sight of the library. */
-static void await_child(idtype_t kind, int id)
-{
+static void await_child(idtype_t kind, int id) {
     siginfo_t info = {0};
     CHECK(raw_call(SYS_waitid, kind, id, (long)&info, WEXITED, 0) == 0);
     CHECK(info.si_code == CLD_EXITED && info.si_status == 0);
     if (kind == P_PIDFD) close(id);
 }
 
-static void message_of_two(int fd, char *self, const char *how, int index)
-{
+static void message_of_two(int fd, char *self, const char *how, int index) {
     char number[16];
     char *const words[] = {self, number, NULL}, *const environment[] = {NULL};
     int child = -1, error;
@@ -64,8 +60,7 @@ static void message_of_two(int fd, char *self, const char *how, int index)
     read_reply(fd);
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc == 2) return second(atoi(argv[1]));
     client_t client = client_arguments(argc, argv);
     int fd = connect_to(client);

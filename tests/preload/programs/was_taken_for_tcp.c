@@ -10,8 +10,7 @@ enum { GET_SPDINFO = 0x25, BAD_TYPE = 0x7f, ROUNDS = 6 };
 
 static const struct sockaddr_nl kernel_end = {.nl_family = AF_NETLINK};
 
-static void request(int fd, uint16_t type, uint32_t number)
-{
+static void request(int fd, uint16_t type, uint32_t number) {
     struct {
         struct nlmsghdr header;
         uint32_t flags;
@@ -20,8 +19,7 @@ static void request(int fd, uint16_t type, uint32_t number)
 }
 
 /* Reads up to the acknowledgement of this request; gives its error. */
-static int answer(int fd, uint32_t number)
-{
+static int answer(int fd, uint32_t number) {
     char buffer[4096] __attribute__((aligned(8)));
     for (;;) {
         ssize_t got = read(fd, buffer, sizeof buffer);
@@ -35,13 +33,11 @@ static int answer(int fd, uint32_t number)
 
 /* An ordinary user may not ask, and a kernel without xfrm_compat answers no 32-bit program: two answers all
  * the same. */
-static bool known(int error)
-{
+static bool known(int error) {
     return error == 0 || error == -EPERM || error == -EOPNOTSUPP;
 }
 
-int main(void)
-{
+int main(void) {
     int fd = (int)raw_call(SYS_socket, AF_NETLINK, SOCK_RAW, NETLINK_XFRM, 0, 0);
     if (fd < 0) return 77;
     CHECK(raw_call(SYS_connect, fd, (long)&kernel_end, sizeof kernel_end, 0, 0) == 0);

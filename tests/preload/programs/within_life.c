@@ -22,22 +22,19 @@ static struct pair own, before, other; /* `before`: the own one that a handler h
 static bool shut;
 static const char *problem;
 
-static void expect(bool good, const char *what)
-{
+static void expect(bool good, const char *what) {
     if (!good && !problem) problem = what;
 }
 
 /* Bytes, up to now. */
-static void take(struct pair *p)
-{
+static void take(struct pair *p) {
     long n;
     while ((n = raw6(SYS_recvfrom, p->far, (long)p->came + p->bytes, (long)sizeof p->came - p->bytes,
                      MSG_DONTWAIT, 0, 0)) > 0)
         p->bytes += (int)n;
 }
 
-static void take_all(struct pair *p, int bytes)
-{
+static void take_all(struct pair *p, int bytes) {
     struct pollfd input = {.fd = p->far, .events = POLLIN};
     struct timespec longest = {2, 0};
     while (p->bytes < bytes && raw_call(SYS_ppoll, (long)&input, 1, (long)&longest, 0, 0) == 1) {
@@ -47,8 +44,7 @@ static void take_all(struct pair *p, int bytes)
     }
 }
 
-static int port_of(int fd, long call)
-{
+static int port_of(int fd, long call) {
     struct sockaddr_in address = {0};
     socklen_t size = sizeof address;
     raw_call(call, fd, (long)&address, (long)&size, 0, 0);
@@ -57,8 +53,7 @@ static int port_of(int fd, long call)
 
 /* The handler may come between a connect and its accept.  Far ends are out of the way of the numbers that the
  * program uses. */
-static void far_end_of(struct pair *p)
-{
+static void far_end_of(struct pair *p) {
     static int waiting[4];
     int port = port_of(p->near, SYS_getsockname);
     p->bytes = 0;
@@ -77,29 +72,25 @@ static void far_end_of(struct pair *p)
     }
 }
 
-static void make(struct pair *p)
-{
+static void make(struct pair *p) {
     p->near = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     expect(p->near >= 0 && connect(p->near, (struct sockaddr *)&here, sizeof here) == 0, "connect");
     far_end_of(p);
 }
 
-static int nodelay_of(int fd)
-{
+static int nodelay_of(int fd) {
     int value = -1;
     socklen_t size = sizeof value;
     if (getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, &size) != 0) return -1;
     return value != 0;
 }
 
-static void set(int fd, int name, int value)
-{
+static void set(int fd, int name, int value) {
     expect(setsockopt(fd, IPPROTO_TCP, name, &value, sizeof value) == 0, "setsockopt");
 }
 
 /* A message, and its answer. */
-static void exchange(struct pair *p)
-{
+static void exchange(struct pair *p) {
     char answer;
     struct timespec moment = {0, 1};
     write(p->near, "head", 4);
@@ -113,13 +104,11 @@ static void exchange(struct pair *p)
     expect(read(p->near, &answer, 1) == 1, "no answer");
 }
 
-static void exchange_own(void)
-{
+static void exchange_own(void) {
     exchange(&own);
 }
 
-static void end(struct pair *p)
-{
+static void end(struct pair *p) {
     if (p->near >= 0) close(p->near);
     if (p->far >= 0) raw_call(SYS_close, p->far, 0, 0, 0, 0);
     p->near = p->far = -1;
@@ -129,8 +118,7 @@ static void end(struct pair *p)
 
 static int wanted_of_own, wanted_of_other;
 
-static void remake(void)
-{
+static void remake(void) {
     int number = other.near;
     raw_call(SYS_close, other.far, 0, 0, 0, 0);
     make(&other);
@@ -138,21 +126,18 @@ static void remake(void)
     expect(nodelay_of(other.near) == 0, "the new one has TCP_NODELAY at once");
 }
 
-static void closes_and_makes(void)
-{
+static void closes_and_makes(void) {
     close(other.near);
     remake();
 }
 
-static void closes_range(void)
-{
+static void closes_range(void) {
     close_range((unsigned)other.near, (unsigned)other.near, 0);
     remake();
 }
 
 /* The number leads to a connection that is accepted. */
-static void accepts(void)
-{
+static void accepts(void) {
     int maker = (int)raw_call(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0, 0, 0), number = other.near;
     raw_call(SYS_close, other.far, 0, 0, 0, 0);
     other.far = (int)raw_call(SYS_fcntl, maker, F_DUPFD_CLOEXEC, 100, 0, 0);
@@ -165,8 +150,7 @@ static void accepts(void)
 }
 
 /* The number leads to a connection that the library has not seen. */
-static void replaces(void)
-{
+static void replaces(void) {
     int made = (int)raw_call(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0, 0, 0);
     raw_call(SYS_connect, made, (long)&here, sizeof here, 0, 0);
     expect(dup2(made, other.near) == other.near, "dup2");
@@ -176,8 +160,7 @@ static void replaces(void)
 }
 
 /* The own connection: the number of the interrupted call leads to another one. */
-static void makes_own(void)
-{
+static void makes_own(void) {
     if (own.far < 0) return; /* not connected yet */
     before = own;
     close(own.near);
@@ -186,8 +169,7 @@ static void makes_own(void)
     expect(own.near == before.near, "another number");
 }
 
-static void sets(void)
-{
+static void sets(void) {
     wanted_of_other = round_ & 1;
     set(other.near, TCP_NODELAY, wanted_of_other);
     expect(nodelay_of(other.near) == wanted_of_other, "the other's value in the handler");
@@ -200,8 +182,7 @@ static void sets(void)
     expect(nodelay_of(own.near) == wanted_of_own, "the own new value in the handler");
 }
 
-static void shuts(void)
-{
+static void shuts(void) {
     shutdown(other.near, SHUT_WR);
     if (own.far < 0) return; /* not connected yet */
     shutdown(own.near, SHUT_WR);
@@ -209,13 +190,11 @@ static void shuts(void)
 }
 
 /* `other` has bytes that a library may hold or keep. */
-static void shuts_with_bytes(void)
-{
+static void shuts_with_bytes(void) {
     shutdown(other.near, SHUT_WR);
 }
 
-static void closes_with_bytes(void)
-{
+static void closes_with_bytes(void) {
     close(other.near);
     other.near = -1;
 }
@@ -232,20 +211,17 @@ static void (*act)(void);
 
 static bool acted;
 
-static void once(void)
-{
+static void once(void) {
     acted = true;
     wanted_of_other = 0;
     act();
 }
 
-static bool other_has_bytes(void)
-{
+static bool other_has_bytes(void) {
     return act == shuts_with_bytes || act == closes_with_bytes;
 }
 
-static void live(void)
-{
+static void live(void) {
     make(&own);
     for (int i = 0; i < 4 && before.near < 0 && !shut; i++) {
         places_phase();
@@ -256,8 +232,7 @@ static void live(void)
 }
 
 /* What was written came, once and in order, the first part of it to the one, the rest to the other. */
-static void check_moved(void)
-{
+static void check_moved(void) {
     raw_call(SYS_shutdown, own.near, SHUT_WR, 0, 0, 0);
     take_all(&before, sizeof before.came);
     take_all(&own, sizeof own.came);
@@ -266,15 +241,13 @@ static void check_moved(void)
     expect(bytes == 0 || (bytes == 8 && memcmp(before.came, "headbody", 8) == 0), "bytes are lost");
 }
 
-static void check_shut(struct pair *p)
-{
+static void check_shut(struct pair *p) {
     signal(SIGPIPE, SIG_IGN);
     errno = 0;
     expect(write(p->near, "x", 1) == -1 && errno == EPIPE, p == &own ? "own written" : "other written");
 }
 
-static void check(void)
-{
+static void check(void) {
     if (other_has_bytes()) {
         take_all(&other, other.near < 0 || acted ? 64 : 4);
         expect(other.bytes == 4 && memcmp(other.came, "head", 4) == 0, "the other's bytes are lost");
@@ -299,8 +272,7 @@ static void check(void)
     }
 }
 
-static void prepare(void)
-{
+static void prepare(void) {
     struct timespec tick = {0, 5000000};
     own = before = other = (struct pair){.near = -1, .far = -1};
     wanted_of_own = wanted_of_other = 0;
@@ -315,8 +287,7 @@ static void prepare(void)
 }
 
 /* False: the library did not pass there. */
-static bool round_at(int place)
-{
+static bool round_at(int place) {
     prepare();
     round_++;
     if (place_count) {
@@ -331,15 +302,13 @@ static bool round_at(int place)
     return acted;
 }
 
-static void life(void)
-{
+static void life(void) {
     live();
     places_phase();
     end(&own);
 }
 
-static int listen_at(struct sockaddr_in *address)
-{
+static int listen_at(struct sockaddr_in *address) {
     socklen_t size = sizeof *address;
     long made = raw_call(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0, 0, 0);
     address->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -349,8 +318,7 @@ static int listen_at(struct sockaddr_in *address)
     return (int)made;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     int reached = 0, bad = 0;
     CHECK(argc == 3);
     for (size_t i = 0; i < sizeof acts / sizeof *acts; i++)

@@ -14,8 +14,7 @@ static int listener;
 static struct sockaddr_in place;
 static int good;
 
-static void prepare(void)
-{
+static void prepare(void) {
     socklen_t size = sizeof place;
     place.sin_family = AF_INET;
     place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -25,8 +24,7 @@ static void prepare(void)
     CHECK(getsockname(listener, (struct sockaddr *)&place, &size) == 0);
 }
 
-static void once(bool keep)
-{
+static void once(bool keep) {
     int client = socket(AF_INET, SOCK_STREAM, 0);
     CHECK(client >= 0);
     CHECK(connect(client, (struct sockaddr *)&place, sizeof place) == 0);
@@ -43,19 +41,16 @@ static void once(bool keep)
     close(server);
 }
 
-static void nothing(int number)
-{
+static void nothing(int number) {
     (void)number;
 }
 
-static void *thread(void *unused)
-{
+static void *thread(void *unused) {
     for (int i = 0; i < 50; i++) once(false);
     return unused;
 }
 
-static void threads(int count)
-{
+static void threads(int count) {
     pthread_t all[64];
     struct itimerval often = {{0, 500}, {0, 500}};
     struct sigaction action = {.sa_handler = nothing, .sa_flags = SA_RESTART};
@@ -65,8 +60,7 @@ static void threads(int count)
     for (int i = 0; i < count; i++) CHECK(pthread_join(all[i], NULL) == 0);
 }
 
-static void forks(int count)
-{
+static void forks(int count) {
     for (int i = 0; i < count; i++) {
         int status;
         pid_t child = fork();
@@ -81,8 +75,7 @@ static void forks(int count)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(argc == 3);
     int count = atoi(argv[2]);
     struct rlimit most;

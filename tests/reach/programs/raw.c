@@ -6,8 +6,7 @@
  */
 #include "../../preload/programs/client.h"
 
-static void exchange(int fd)
-{
+static void exchange(int fd) {
     char reply[REPLY];
     CHECK(raw_call(SYS_write, fd, (long)message, HEADER, 0, 0) == HEADER);
     CHECK(raw_call(SYS_write, fd, (long)(message + HEADER), BODY, 0, 0) == BODY);
@@ -18,8 +17,7 @@ static void exchange(int fd)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     client_t client = client_arguments(argc, argv);
     struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(client.port)};
     inet_pton(AF_INET, client.address, &peer.sin_addr);

@@ -9,8 +9,7 @@
 
 static struct io_uring ring;
 
-static int outcome(void)
-{
+static int outcome(void) {
     struct io_uring_cqe *done;
     CHECK(io_uring_submit(&ring) == 1 && io_uring_wait_cqe(&ring, &done) == 0);
     int result = done->res;
@@ -18,8 +17,7 @@ static int outcome(void)
     return result;
 }
 
-static void exchange(int fd)
-{
+static void exchange(int fd) {
     char reply[REPLY];
     io_uring_prep_send(io_uring_get_sqe(&ring), fd, message, HEADER, 0);
     CHECK(outcome() == HEADER);
@@ -33,8 +31,7 @@ static void exchange(int fd)
     }
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     CHECK(argc == 5);
     client_t client = client_arguments(4, argv);
     bool before = strcmp(argv[4], "before") == 0;
