@@ -192,9 +192,10 @@ static inline bool policy_buffers(const struct policy *p) {
     return p->mode == MODE_COALESCE && !p->never_buffer;
 }
 
-/* A cheap first test: false if no write of this connection can be held or buffered. */
+/* A cheap first test: false if this write of the turn, whatever its size, cannot be held or buffered. */
 static inline bool policy_might_hold(const struct policy *p) {
-    return p->mode == MODE_CORK || p->mode == MODE_COALESCE || (p->mode == MODE_AUTO && p->bursty);
+    return p->mode == MODE_CORK || (p->mode == MODE_COALESCE && !policy_expects_no_more(p)) ||
+           (p->mode == MODE_AUTO && p->bursty);
 }
 
 /* The application set TCP_NODELAY=1 or TCP_CORK=1, and the configuration respects it. */
@@ -341,7 +342,7 @@ static inline bool is_small_write(const struct policy *p, uint32_t small, size_t
 INLINE bool policy_may_hold_write(const struct policy *p, const struct policy_limits *limits,
                                   const struct policy_write *w) {
     return policy_might_hold(p) && !w->special && !w->more && has_size_to_hold(limits, w->bytes) &&
-           !policy_expects_no_more(p) && policy_may_hold(p, limits);
+           policy_may_hold(p, limits);
 }
 
 /* True if this write should be held or buffered.  Changes nothing.  Whether anybody could end the hold was

@@ -634,20 +634,21 @@ ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enu
         return go_on_unusual(w);
     }
     enum window_state window = window_state();
-    if (UNLIKELY(!facts_are_current(c, now) || window_undecided(window, &c->policy) ||
-                 (c->evidence && !tally_begins(c)))) {
+    if (UNLIKELY(!facts_are_current(c, now) || (c->evidence && !tally_begins(c)))) {
         shim_refresh(c);
         return go_on_prepared(c, w, false);
     }
     struct policy_limits limits = decide_limits_now(now, window);
     if (c->buffer) {
-        if (UNLIKELY(c->fd != fd) || !coalesce_goes_on(c, buffer, bytes, &limits))
+        if (UNLIKELY(c->fd != fd || window_undecided(window, &c->policy)) ||
+            !coalesce_goes_on(c, buffer, bytes, &limits))
             return go_on_prepared(c, w, false);
         conn_unlock(c);
         return (ssize_t)bytes;
     }
     hold_join_turn(c);
-    if (policy_buffers(&c->policy) && UNLIKELY(!coalesce_is_prepared(c, fd, buffer, bytes, &limits)))
+    if (UNLIKELY(window_undecided(window, &c->policy)) ||
+        (policy_buffers(&c->policy) && UNLIKELY(!coalesce_is_prepared(c, fd, buffer, bytes, &limits))))
         return go_on_prepared(c, w, true);
     struct policy_action action = {.how = WRITE_PLAIN};
     policy_decide(&c->policy, &limits, &(struct policy_write){.bytes = bytes}, &action);
