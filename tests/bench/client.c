@@ -4,7 +4,8 @@
  *
  * Usage: client HOST PORT SHAPE WAY WARM_UP CHUNKS PER_CHUNK [tails]
  *
- *   SHAPE  two | fifteen | body | random | one
+ *   SHAPE  two | fifteen | body | random | one, from a static buffer;
+ *          two-malloc | fifteen-malloc, from one of malloc
  *   WAY    pieces | one | nodelay | cork | more
  *
  * The first WARM_UP exchanges are not counted.  Prints one JSON object: the
@@ -21,17 +22,21 @@ struct shape {
     int count;
     unsigned pieces[16];
     unsigned answer;
+    bool of_malloc;
 };
 
 static const struct shape shapes[] = {
-    {"two", 2, {200, 100}, 200},
-    {"fifteen", 15, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, 2},
-    {"body", 2, {200, 16384}, 200},
-    {"random", 0, {50, 50, 50, 50, 50, 50}, 50}, /* 2 to 6 pieces */
-    {"one", 1, {300}, 200},
+    {"two", 2, {200, 100}, 200, false},
+    {"fifteen", 15, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, 2, false},
+    {"two-malloc", 2, {200, 100}, 200, true},
+    {"fifteen-malloc", 15, {2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2}, 2, true},
+    {"body", 2, {200, 16384}, 200, false},
+    {"random", 0, {50, 50, 50, 50, 50, 50}, 50, false}, /* 2 to 6 pieces */
+    {"one", 1, {300}, 200, false},
 };
 
-static char message[LARGEST], answer[LARGEST];
+static char static_message[LARGEST], answer[LARGEST];
+static char *message = static_message;
 static uint32_t dice = 2463534242;
 
 static int two_to_six(void) {
@@ -87,6 +92,8 @@ int main(int argc, char **argv) {
     const struct shape *shape = shape_called(argv[3]);
     enum way way = way_called(argv[4]);
     int warm_up = atoi(argv[5]), chunks = atoi(argv[6]), per_chunk = atoi(argv[7]);
+    if (shape->of_malloc && !(message = malloc(LARGEST)))
+        die("malloc");
     static double times[MOST_CHUNKS];
     if (chunks < 1 || chunks > MOST_CHUNKS || per_chunk < 1)
         return 2;

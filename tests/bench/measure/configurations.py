@@ -54,4 +54,5 @@ def with_idle_thread(configuration):
     return replace(configuration, preload=":".join(str(path) for path in preloads if path))
 
 
-THREADED = [with_idle_thread(c) for c in (ONE, AGAIN, MORE, *UNSTALL[:3])]
+HELD = [ONE, AGAIN, MORE, *UNSTALL[:3]]  # by the modes that join pieces
+THREADED = [with_idle_thread(c) for c in HELD]
