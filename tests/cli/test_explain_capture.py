@@ -289,6 +289,11 @@ def one_direction(port):
     return [packet for packet in stalls().ordered() if struct.unpack("!H", packet[1][34:36]) == (port,)]
 
 
+def with_data():
+    """As the filter takes them that is known for HTTP: no SYN, no bare acknowledgement."""
+    return [packet for packet in stalls().ordered() if len(packet[1]) > 54]
+
+
 def in_udp(sport, dport, begin):
     return lambda packet: ip4("198.51.100.1", "198.51.100.2", udp(sport, dport, begin + packet), protocol=17)
 
@@ -297,6 +302,8 @@ CANNOT_TELL = {
     "the client's direction only": (lambda: stalls().pcap(packets=one_direction(40000)),
                                     "1 connection was captured in one direction only; record both"),
     "the server's direction only": (lambda: stalls().pcap(packets=one_direction(80)), "in one direction"),
+    "data alone": (lambda: stalls().pcap(packets=with_data()),
+                   "no packet without data is in this capture, so acknowledgements are missing"),
     "a snap length of 40": (lambda: stalls().pcap(snap=40),
                             "83 packets are cut before the end of the TCP header; record with a larger"),
     "a clock that was set back": (lambda: stalls().pcap(packets=set_back(10.0213)), "time stamps go back"),
@@ -561,7 +568,38 @@ def test_packets_missing_from_the_capture_make_no_stall(tmp_path):
     assert judged(tmp_path, capture)["stalls"] == 0
     capture = stalls(300)
     capture.packets = [p for p in capture.packets if dice.random() > 0.05]
-    assert 0.75 * 300 <= judged(tmp_path, capture)["stalls"] <= 300
+    found = judged(tmp_path, capture)
+    assert 0.75 * 300 <= found["stalls"] <= 300
+    assert re.match(r"At \d+ places data is missing in this capture", found["notes"][-1])
+
+
+def lost_before_the_capture(dialog, time, _):
+    """As the receiver sees it: the first of two comes second."""
+    dialog.next["c"] += 400
+    dialog.packet(time, "c", PUSH | ACK, 100)
+    dialog.packet(time + 1 * MS, "s", ACK)
+    dialog.packet(time + 210 * MS, "c", PUSH | ACK, 400, seq=dialog.next["c"] - 400)
+    dialog.next["c"] += 100
+    dialog.data(time + 211 * MS, "s", 250)
+
+
+def test_packets_lost_by_the_network_are_not_missing_from_the_capture(tmp_path):
+    found = judged(tmp_path, exchanges(lost_before_the_capture))
+    assert not any("missing" in note for note in found["notes"])
+
+
+@pytest.mark.parametrize("snap", [54, 58, 60, 62])
+def test_a_window_whose_scale_was_cut_is_not_known(tmp_path, snap):
+    """The SYN was there and its options were not: each window was taken as a 128th of itself."""
+    capture = Capture()
+    dialog = Dialog(capture)
+    dialog.window = {"c": 65535, "s": 65535}
+    dialog.handshake(0.001)
+    dialog.window = {"c": 60, "s": 60}
+    for i in range(20):
+        dialog.stall(1 + i)
+    whole, cut = judged(tmp_path, capture), judged(tmp_path, capture, snap=snap)
+    assert whole["stalls"] == cut["stalls"] == 20
 
 
 def test_rows_by_writer_and_service(tmp_path):

@@ -38,7 +38,8 @@ struct capture {
     struct order order;
     int64_t newest_ns;
     bool out_of_order; /* in the file */
-    uint64_t sent_again;
+    uint64_t sent_again, holes, unacknowledged;
+    uint64_t bare; /* segments without data that only acknowledge */
 };
 
 struct unheld_item {
@@ -145,6 +146,8 @@ static void add_sender(struct capture *c, const struct flow *f, int from) {
         c->round_trips_ns += a->round_trips_ns;
     }
     c->sent_again += a->sent_again;
+    c->holes += a->holes;
+    c->unacknowledged += a->unacknowledged;
     if (a->messages > 0 && !a->acked_known)
         c->one_sided++;
 }
@@ -178,6 +181,7 @@ static void take(void *context, const struct ordered *o) {
     int from;
     if (memcmp(&s->source, &s->destination, sizeof(s->source)) == 0)
         return; /* connected to itself: the directions look the same */
+    c->bare += s->payload == 0 && !(s->flags & (TCP_SYN | TCP_FIN | TCP_RST));
     struct flow *f = flows_find(c->flows, s, &from);
     if (s->flags & TCP_SYN && stall_is_new_connection(f, from, s))
         flows_restart(c->flows, f);
@@ -266,6 +270,10 @@ static void reason(struct capture *c) {
                  "'src' and 'dst', on one interface)",
                  one_sided, one_sided == 1 ? " was" : "s were");
         c->one_sided = 0;
+    } else if (c->bare == 0 && c->unacknowledged) {
+        snprintf(text, NOTE_TEXT,
+                 "no packet without data is in this capture, so acknowledgements are missing; record all "
+                 "packets of the connection (tcpdump tcp port N, without a filter of lengths or flags)");
     } else if (is_unordered(c)) {
         snprintf(text, NOTE_TEXT,
                  "time stamps go backwards, and sorted by time the data do not follow one another: a clock "
@@ -312,6 +320,11 @@ static void notes(struct capture *c) {
                       "%s cut before the end of the TCP header: capture with a larger snap length "
                       "(tcpdump -s 192).",
                       packets_are(c->cut, packets));
+    if (c->holes && !is_unordered(c))
+        findings_note(out,
+                      "At %" PRIu64 " place%s data is missing in this capture (tcpdump tells how many "
+                      "packets the kernel has dropped): stalls there may be missed.",
+                      c->holes, c->holes == 1 ? "" : "s");
     if (c->evicted)
         findings_note(out,
                       "More than %d connections at a time: the %lu that were silent longest were "

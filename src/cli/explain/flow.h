@@ -59,7 +59,7 @@ struct sender {
     bool syn_seen;
     bool ack_due;      /* has not acknowledged the peer's newest data */
     bool round_trip;   /* LATE_ACK: late by a round trip only */
-    int8_t scale;      /* of the windows that this end announces; -1: its SYN was not seen */
+    int8_t scale;      /* of the windows that this end announces; -1: its SYN was not seen, or cut */
     uint8_t state;     /* enum outstanding */
     uint16_t mss;      /* announced by the peer; 0: not seen */
     uint16_t path_mss; /* smaller, learnt from segments of equal size in a row; 0: not learnt */
@@ -68,6 +68,8 @@ struct sender {
     uint32_t next;     /* sequence number after the last byte sent */
     uint32_t acked;    /* sequence number up to which the peer has acknowledged */
     uint32_t small_end, recovered_at;
+    bool hole;         /* data before hole_end was not seen yet */
+    uint32_t hole_end;
     uint32_t window, widest; /* of the peer, as in the header */
     uint32_t room_end;       /* sequence number where that window ends */
     int64_t room;            /* LATE_ACK: bytes that the window had left before; -1: not known */
@@ -84,6 +86,8 @@ struct sender {
     uint64_t messages;    /* runs of data without data of the peer between */
     uint64_t overlaps;    /* small data sent while small data was not acknowledged */
     uint64_t sent_again;  /* retransmissions */
+    uint64_t holes;       /* data was acknowledged and never seen */
+    uint64_t unacknowledged; /* more came so late that small data must have been acknowledged, unseen */
     uint64_t round_trips; /* the rest waited for a round trip, not for a delayed acknowledgement */
     int64_t round_trips_ns;
     bool unheld;           /* the newest message has its answer, and was not held */

@@ -81,6 +81,8 @@ static enum packet_kind tcp(struct view v, struct tcp_segment *out) {
     out->window = be16(p + 14);
     out->payload = v.wire - header;
     out->scale = -1;
+    out->options_cut = v.left < header;
+    out->stamped = out->options_cut && header >= 32; /* nearly all options outside of a SYN are timestamps */
     if (v.left > 20)
         options(p + 20, (v.left < header ? v.left : header) - 20, out);
     return PACKET_TCP;

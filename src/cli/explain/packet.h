@@ -28,6 +28,7 @@ struct tcp_segment {
     uint16_t ip_id;   /* 0 for IPv6 */
     uint16_t mss;     /* of a SYN; 0: none */
     int8_t scale;     /* of a SYN; -1: none */
+    bool options_cut; /* by the snap length: some are not known */
     uint8_t flags;
     bool stamped; /* a timestamp option takes 12 bytes from the data */
     const char *tunnel; /* of PACKET_TUNNEL: its name */

@@ -174,7 +174,7 @@ static void late_or_not(struct flow *f, int from, uint64_t number, int64_t now) 
 
 static void announce(struct sender *a, int8_t scale, const struct tcp_segment *s) {
     a->window = s->window;
-    if (a->window > a->widest)
+    if (a->window > a->widest && !(s->flags & TCP_SYN)) /* that one is never scaled */
         a->widest = a->window;
     a->room_end = s->ack + (s->window << (s->flags & TCP_SYN || scale < 0 ? 0 : scale));
 }
@@ -187,6 +187,14 @@ static int64_t room_left(const struct sender *a, int8_t scale) {
     if (scale >= 0)
         return beyond(a->room_end, a->next) > 0 ? beyond(a->room_end, a->next) : 0;
     return a->window == 0 || a->window < a->widest / 8 ? 0 : -1;
+}
+
+/* The peer has acknowledged data that the capture lacks: it was not lost on its way. */
+static void count_hole(struct sender *a) {
+    if (!a->hole || !a->acked_known || beyond(a->acked, a->hole_end) < 0)
+        return;
+    a->hole = false;
+    a->holes++;
 }
 
 /* from: the end whose data are acknowledged. */
@@ -209,6 +217,7 @@ static void acknowledge(struct flow *f, int from, const struct tcp_segment *s, u
         if (a->recovering && beyond(s->ack, a->recovered_at) >= 0)
             a->recovering = false;
         a->acked = s->ack;
+        count_hole(a);
     }
     announce(a, scale, s);
     a->acked_known = true;
@@ -237,6 +246,10 @@ static void out_of_turn(struct flow *f, struct sender *a, const struct tcp_segme
         a->message.pieces = UNHELD_NOT; /* its answer has waited for this */
     }
     a->state = NOTHING_SMALL;
+    if (beyond(s->seq, a->next) > 0)
+        a->hole_end = s->seq;
+    a->hole = beyond(s->seq, a->next) > 0;
+    count_hole(a);
     if (beyond(end, a->next) > 0)
         a->next = end;
     a->recovered_at = a->next;
@@ -263,6 +276,8 @@ static void new_data(struct flow *f, int from, const struct tcp_segment *s, uint
     small = small && is_small(f, a, s->payload); /* overlaps() may have learnt path_mss */
     if (a->state == LATE_ACK)
         resume(f, from, s, number, now);
+    if (a->state == SMALL_SENT && now - a->data_at >= LATE_LEAST_NS && now - a->data_at <= LATE_MOST_NS)
+        a->unacknowledged++;
     a->state = small && !overlapping && !a->recovering ? SMALL_SENT : NOTHING_SMALL;
     a->next = s->seq + s->payload;
     if (small) {
@@ -331,8 +346,8 @@ static void syn(struct flow *f, int from, const struct tcp_segment *s, int64_t n
     a->isn = s->seq;
     a->next_known = true;
     a->next = s->seq + 1;
-    a->scale =
-        (int8_t)(s->scale < 0 ? 0 : s->scale); /* RFC 7323, 2.2: both ends scale, or neither */
+    if (s->scale >= 0 || !s->options_cut) /* RFC 7323, 2.2: both ends scale, or neither */
+        a->scale = (int8_t)(s->scale < 0 ? 0 : s->scale);
     f->sender[!from].mss = s->mss;
 }
 
