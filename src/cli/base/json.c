@@ -195,20 +195,19 @@ void json_bin(struct json *j, double from_ns, double to_ns, uint64_t count) {
     if (!count)
         return;
     json_array(j, NULL);
-    j->compact = true;
+    j->compact++;
     json_real(j, NULL, from_ns);
     json_real(j, NULL, to_ns);
     json_unsigned(j, NULL, count);
     json_array_end(j);
-    j->compact = false;
+    j->compact--;
 }
 
 void json_buckets(struct json *j, const char *key, unsigned steps) {
     json_object(j, key);
     json_unsigned(j, "steps", steps);
     json_array(j, "buckets");
-    j->was_compact = j->compact;
-    j->compact = true;
+    j->compact++;
 }
 
 void json_bucket(struct json *j, unsigned number, uint64_t count) {
@@ -222,6 +221,6 @@ void json_bucket(struct json *j, unsigned number, uint64_t count) {
 
 void json_buckets_end(struct json *j) {
     json_array_end(j);
-    j->compact = j->was_compact;
+    j->compact--;
     json_object_end(j);
 }

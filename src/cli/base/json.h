@@ -16,8 +16,7 @@ struct json {
     FILE *out;
     int depth;
     bool filled;  /* the present object or array has a member */
-    bool compact; /* all on one line */
-    bool was_compact; /* before json_buckets() */
+    unsigned compact; /* not 0: all on one line; for each part that wants it, one more */
 };
 
 struct json json_begin(FILE *out);

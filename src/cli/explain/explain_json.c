@@ -89,11 +89,11 @@ static void ladders(struct json *j, const struct findings *f, const struct findi
 
 static void counts(struct json *j, const char *key, const uint32_t *counts, size_t parts) {
     json_array(j, key);
-    j->compact = true;
+    j->compact++;
     for (size_t i = 0; i < parts; i++)
         json_unsigned(j, NULL, counts[i]);
     json_array_end(j);
-    j->compact = false;
+    j->compact--;
 }
 
 static void when(struct json *j, const struct findings *f, const struct timeline *t) {

@@ -33,10 +33,17 @@ static bool is_library(const struct reader_mapping *m, void *context) {
 /* ---- how it was started ---------------------------------------------- */
 
 static void read_environment(struct process_facts *f) {
-    char list[4 * PATH_MAX];
-    f->preload_asked = process_entry(f->pid, "environ", '\0', "LD_PRELOAD=", list, sizeof(list)) &&
-                       strstr(list, "libunstall") != NULL;
-    process_entry(f->pid, "environ", '\0', "UNSTALL_MODE=", f->mode, sizeof(f->mode));
+    FILE *file = process_open(f->pid, "environ");
+    char *entry = NULL;
+    size_t room = 0;
+    while (file && getdelim(&entry, &room, '\0', file) > 0)
+        if (strncmp(entry, "LD_PRELOAD=", 11) == 0)
+            f->preload_asked = strstr(entry, "libunstall") != NULL;
+        else if (strncmp(entry, "UNSTALL_MODE=", 13) == 0 && !f->mode[0])
+            snprintf(f->mode, sizeof(f->mode), "%s", entry + 13);
+    free(entry);
+    if (file)
+        fclose(file);
 }
 
 static void read_auxiliary(struct process_facts *f) {
@@ -50,17 +57,19 @@ static void read_auxiliary(struct process_facts *f) {
 }
 
 static void read_status(struct process_facts *f) {
-    char text[64];
-    const char *at = text;
-    uint64_t value;
-    if (process_entry(f->pid, "status", '\n', "NoNewPrivs:", text, sizeof(text)))
-        f->no_new_privs = strtol(text, NULL, 10) != 0;
-    if (process_entry(f->pid, "status", '\n', "Seccomp:", text, sizeof(text)))
-        f->seccomp = (int)strtol(text, NULL, 10);
-    if (process_entry(f->pid, "status", '\n', "Uid:", text, sizeof(text)) &&
-        columns_skip(&at, 1) && /* real, effective, … */
-        column_number(&at, 10, UINT32_MAX, &value))
-        f->user = (uid_t)value;
+    FILE *file = process_open(f->pid, "status");
+    char *line = NULL;
+    size_t room = 0;
+    while (file && getline(&line, &room, file) > 0)
+        if (strncmp(line, "NoNewPrivs:", 11) == 0)
+            f->no_new_privs = strtol(line + 11, NULL, 10) != 0;
+        else if (strncmp(line, "Seccomp:", 8) == 0)
+            f->seccomp = (int)strtol(line + 8, NULL, 10);
+        else if (strncmp(line, "Uid:", 4) == 0) /* real, effective, … */
+            f->user = (uid_t)strtoul(line + 4 + strcspn(line + 5, "\t") + 1, NULL, 10);
+    free(line);
+    if (file)
+        fclose(file);
 }
 
 /* "0::/system.slice/nginx.service" */

@@ -75,7 +75,7 @@ static void tell_all(struct json *j, struct experiment *e) {
     struct attach_arm sums;
     if (!experiment_config(e, &c))
         c.experiment = (struct attach_experiment){.arms = 0};
-    j->compact = true;
+    j->compact = 1;
     json_object(j, NULL);
     json_unsigned(j, "existed", c.experiment.existed);
     json_unsigned(j, "missed", c.experiment.missed);
