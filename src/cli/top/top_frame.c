@@ -2,6 +2,8 @@
 #include "top_frame.h"
 
 #include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +12,40 @@
 #include "format.h"
 #include "prose.h"
 #include "stats_names.h"
+
+/* ---- the last looks --------------------------------------------------- */
+
+void past_follow(uint64_t now[PAST_LOOKS], const uint64_t *before, uint64_t median) {
+    memset(now, 0, PAST_LOOKS * sizeof(*now));
+    if (before)
+        memcpy(now, before + 1, (PAST_LOOKS - 1) * sizeof(*now));
+    now[PAST_LOOKS - 1] = median;
+}
+
+enum { LEVELS = 8 };
+
+static unsigned level(uint64_t ns) {
+    double share = (log10((double)ns) - 4) / 5; /* 10 µs to 1 s */
+    double height = share * LEVELS;
+    return height <= 0 ? 0 : height >= LEVELS ? LEVELS - 1 : (unsigned)height;
+}
+
+const char *past_text(const uint64_t past[PAST_LOOKS], bool ascii, char text[PAST_TEXT]) {
+    static const char *const blocks[LEVELS] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    char *end = text;
+    *end = '\0';
+    for (size_t i = 0; i < PAST_LOOKS; i++) {
+        uint64_t ns = past[i];
+        if (!ns)
+            *end++ = ' ';
+        else if (ascii)
+            *end++ = (char)('0' + level(ns));
+        else
+            end = stpcpy(end, blocks[level(ns)]);
+        *end = '\0';
+    }
+    return text;
+}
 
 /* ---- snapshots -------------------------------------------------------- */
 
@@ -57,26 +93,14 @@ static unsigned mode_of(const struct top *t, const struct top_line *line) {
     return line->id.arm == 0xff ? line->process->header.mode : line->id.mode;
 }
 
-/* The new past of all lines. */
-static bool remember_past(struct top *t) {
-    struct past_list now = {.list = calloc(t->all + 1, sizeof(struct past))};
-    if (!now.list)
-        return false;
-    for (size_t i = 0; i < t->all; i++) {
-        const struct top_line *line = &t->lines[i];
-        struct past *p = &now.list[now.count++];
-        *p = (struct past){
-            .device = line->process->device, .inode = line->process->inode, .row = line->row};
-        past_follow(&t->past, p, line->since.counter[COUNT_EXCHANGES] ? line->median : 0);
-    }
-    past_sort(&now);
-    free(t->past.list);
-    t->past = now;
-    return true;
-}
-
-const struct past *top_past(const struct top *t, const struct top_line *line) {
-    return past_find(&t->past, line->process->device, line->process->inode, line->row);
+/* The past of a line: `before` has the lines of the last look, whose files are still there. */
+static void follow(struct top_line *line, const struct top_line *before, size_t count) {
+    const uint64_t *past = NULL;
+    for (size_t i = 0; i < count && !past; i++)
+        if (before[i].row == line->row && before[i].process->device == line->process->device &&
+            before[i].process->inode == line->process->inode)
+            past = before[i].past;
+    past_follow(line->past, past, line->since.counter[COUNT_EXCHANGES] ? line->median : 0);
 }
 
 static uint64_t time_of(const struct stats_files *s) {
@@ -95,24 +119,25 @@ int top_look(struct top *t) {
     t->seconds = time_of(old) && time_of(&next) > time_of(old)
                      ? (double)(time_of(&next) - time_of(old)) / 1e9
                      : 0;
-    size_t most = 1;
+    struct top_line *before = t->lines;
+    size_t most = 1, before_count = t->all;
     for (size_t i = 0; i < next.count; i++)
         most += next.list[i]->row_count;
-    free(t->lines);
     t->count = t->all = 0;
     t->runs = t->ended = 0;
     t->lines = calloc(most, sizeof(*t->lines));
-    if (!t->lines)
-        return complain("%s", strerror(ENOMEM));
-    for (size_t i = 0; i < next.count; i++) {
+    for (size_t i = 0; t->lines && i < next.count; i++) {
         t->ended += !is_there(next.list[i]);
         t->runs += is_there(next.list[i]);
         if (is_there(next.list[i]))
             add_lines(t, next.list[i], same_process(old, next.list[i]));
     }
-    for (size_t i = 0; i < t->all; i++)
+    for (size_t i = 0; i < t->all; i++) {
         t->lines[i].mode = mode_of(t, &t->lines[i]);
-    if (!remember_past(t))
+        follow(&t->lines[i], before, before_count);
+    }
+    free(before);
+    if (!t->lines)
         return complain("%s", strerror(ENOMEM));
     top_sort(t);
     return 0;
@@ -122,8 +147,6 @@ void top_end(struct top *t) {
     stats_files_close(&t->looks[0]);
     stats_files_close(&t->looks[1]);
     free(t->lines);
-    free(t->past.list);
-    t->past = (struct past_list){0};
     t->lines = NULL;
     t->count = t->all = 0;
 }
@@ -352,7 +375,7 @@ void top_text(const struct top *t, size_t n, const struct top_layout *l, char te
             unknown ? "?" : rate(t, proved_stalls(&line->since), columns[TOP_STALLS].width, rates[1]),
         [TOP_CURED] = rate(t, since[COUNT_STALLS_CURED], columns[TOP_CURED].width, rates[2]),
         [TOP_PAST] =
-            last_columns(past_text(top_past(t, line), l->ascii, past), columns[TOP_PAST].width - 1),
+            last_columns(past_text(line->past, l->ascii, past), columns[TOP_PAST].width - 1),
     };
     if (out)
         grid_line(out, &l->grid, cells);

@@ -8,9 +8,8 @@
 
 #include "grid.h"
 #include "stats_files.h"
-#include "top_past.h"
 
-enum { TOP_LINE = 512, TOP_FILTER = 48 };
+enum { TOP_LINE = 512, TOP_FILTER = 48, PAST_LOOKS = 24, PAST_TEXT = PAST_LOOKS * 4 + 1 };
 
 enum top_order {
     TOP_BY_STALLS, /* then by exchanges */
@@ -30,6 +29,7 @@ struct top_line {
     uint64_t median, p99;
     uint32_t row; /* its index in the statistics file */
     unsigned mode; /* to be shown */
+    uint64_t past[PAST_LOOKS]; /* the medians of the last looks, the latest last; 0: no exchange */
 };
 
 struct top {
@@ -44,14 +44,10 @@ struct top {
     unsigned runs, ended; /* processes */
     char filter
         [TOP_FILTER]; /* only lines that have this in program, endpoint, mode or id; "": all */
-    struct past_list past;
 };
 
 /* Takes the next snapshot.  0, or EXIT_OWN and a complaint. */
 int top_look(struct top *t);
-
-/* The exchange times of a line in the last looks. */
-const struct past *top_past(const struct top *t, const struct top_line *line);
 
 /* Puts the lines that pass t->filter first, sorted by t->order. */
 void top_sort(struct top *t);
@@ -76,6 +72,16 @@ void top_summary(const struct top *t, const struct top_layout *l, char text[TOP_
 void top_heading(const struct top_layout *l, char text[TOP_LINE]);
 void top_text(const struct top *t, size_t n, const struct top_layout *l, char text[TOP_LINE]);
 
+/* Moves the medians by one place, from those of the look before (NULL: none), and adds the latest. */
+void past_follow(uint64_t now[PAST_LOOKS], const uint64_t *before, uint64_t median);
+
+/* One column for each look, on a logarithmic scale from 10 µs to 1 s, so that 40 ms looks the same in every
+ * line: "▁▁▁▆▆▆", or digits from 0 to 7.  A look without an exchange is a space. */
+const char *past_text(const uint64_t past[PAST_LOOKS], bool ascii, char text[PAST_TEXT]);
+
 const char *top_order_name(enum top_order order);
+
+/* On a terminal, with keys: runs until the user quits, and frees t.  0, or EXIT_OWN and a complaint. */
+int top_screen(struct top *t, double interval);
 
 #endif

@@ -9,7 +9,6 @@
 #include "errors.h"
 #include "terminal.h"
 #include "top_frame.h"
-#include "top_screen.h"
 #include "verbs.h"
 
 static void wait_for(double seconds) {
