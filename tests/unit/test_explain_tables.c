@@ -116,26 +116,21 @@ Test(explain_waits, buckets_are_fine_enough) {
     }
 }
 
-static void take_done(void *context, struct flow *f) {
-    (void)f;
-    ++*(int *)context;
-}
-
 Test(explain_flow, both_directions_are_one_connection) {
     int done = 0, from_client, from_server;
-    struct flows *t = flows_make(2, take_done, &done);
+    struct table t;
     struct tcp_segment there = {.source.port = 4000, .destination.port = 80};
     struct tcp_segment back = {.source.port = 80, .destination.port = 4000};
-    ASSERT(t != NULL);
-    struct flow *f = flows_find(t, &there, &from_client);
-    EXPECT(f == flows_find(t, &back, &from_server));
+    ASSERT(table_make(&t, 2, sizeof(struct flow), count, &done));
+    struct flow *f = flows_find(&t, &there, &from_client);
+    EXPECT(f == flows_find(&t, &back, &from_server));
     EXPECT(from_client != from_server);
     for (uint16_t port = 1; port <= 5; port++) {
         there.source.port = port;
-        flows_find(t, &there, &from_client);
+        flows_find(&t, &there, &from_client);
     }
-    EXPECT_INT("evicted", flows_evicted(t), 4);
-    flows_free(t);
+    EXPECT_INT("evicted", t.evicted, 4);
+    table_free(&t);
     EXPECT_INT("all are judged", done, 6);
 }
 

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "order.h"
-#include "progress.h"
 #include "stats_format.h"
 
 /* 8192 connections at a time take 6 MiB, and 21 MiB more if each of them stalled. */
@@ -26,7 +25,7 @@ static const int64_t CLIENT_DELAY_LEAST_NS = 100 * MS, CLIENT_DELAY_MOST_NS = 10
 
 struct capture {
     struct findings *out;
-    struct flows *flows;
+    struct table flows;
     struct table unheld; /* of struct unheld_item */
     struct waits client_delays;          /* client delays: from connected to the first data */
     char client_delay_at[ENDPOINT_TEXT]; /* the client with the longest */
@@ -161,8 +160,9 @@ static void note_client_delay(struct capture *c, const struct flow *f) {
     waits_add(&c->client_delays, f->client_delay_ns);
 }
 
-static void finished(void *context, struct flow *f) {
+static void finished(void *context, void *flow) {
     struct capture *c = context;
+    struct flow *f = flow;
     uint64_t least = f->sender[0].messages < f->sender[1].messages ? f->sender[0].messages
                                                                    : f->sender[1].messages;
     c->out->connections++;
@@ -171,6 +171,7 @@ static void finished(void *context, struct flow *f) {
     note_client_delay(c, f);
     add_sender(c, f, 0);
     add_sender(c, f, 1);
+    flow_end(f);
 }
 
 /* ---- packets --------------------------------------------------------- */
@@ -182,9 +183,9 @@ static void take(void *context, const struct ordered *o) {
     if (memcmp(&s->source, &s->destination, sizeof(s->source)) == 0)
         return; /* connected to itself: the directions look the same */
     c->bare += s->payload == 0 && !(s->flags & (TCP_SYN | TCP_FIN | TCP_RST));
-    struct flow *f = flows_find(c->flows, s, &from);
+    struct flow *f = flows_find(&c->flows, s, &from);
     if (s->flags & TCP_SYN && stall_is_new_connection(f, from, s))
-        flows_restart(c->flows, f);
+        flows_restart(&c->flows, f);
     stall_feed(f, from, s, o->number, o->at_ns);
     if (f->sender[!from].unheld) {
         remember_unheld(c, f, !from);
@@ -386,18 +387,19 @@ int explain_capture(FILE *in, struct findings *out) {
         return -EBADMSG;
     }
     int result = 0;
+    bool made = false;
     if (!packet_knows(pcap_datalink(pcap)))
         result = refuse_link(out, pcap_datalink(pcap));
     struct capture c = {.out = out};
     if (result == 0) {
-        bool made = table_make(&c.unheld, MESSAGES_UNHELD, sizeof(struct unheld_item), NULL, NULL);
+        made = table_make(&c.unheld, MESSAGES_UNHELD, sizeof(struct unheld_item), NULL, NULL);
         made &= order_make(&c.order, take, &c);
-        c.flows = made ? flows_make(CONNECTIONS, finished, &c) : NULL;
-        result = c.flows ? read_packets(pcap, &c) : -ENOMEM;
+        made &= table_make(&c.flows, CONNECTIONS, sizeof(struct flow), finished, &c);
+        result = made ? read_packets(pcap, &c) : -ENOMEM;
+        c.evicted = c.flows.evicted;
+        table_free(&c.flows);
     }
-    if (c.flows) {
-        c.evicted = flows_evicted(c.flows);
-        flows_free(c.flows);
+    if (made) {
         for (uint32_t i = 0; i < out->row_count; i++)
             find_unheld(&c, &out->rows[i]);
         if (findings_count(out, STALL_FOUND, NULL) == 0)

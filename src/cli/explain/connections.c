@@ -14,11 +14,6 @@ static uint64_t descriptor_key(const struct thread *t, int number) {
 
 /* ---- the tables ------------------------------------------------------ */
 
-static void nothing(void *context, void *item) {
-    (void)context;
-    (void)item;
-}
-
 static void descriptor_gone(void *context, void *item) {
     struct connections *l = context;
     struct connection *conn = table_find(&l->connections, ((struct descriptor *)item)->connection);
@@ -37,9 +32,9 @@ static void conversation_gone(void *context, void *item) {
 
 bool connections_make(struct connections *l, struct findings *out) {
     *l = (struct connections){.out = out};
-    bool made = table_make(&l->threads, THREADS, sizeof(struct thread), nothing, l);
+    bool made = table_make(&l->threads, THREADS, sizeof(struct thread), NULL, NULL);
     made &= table_make(&l->descriptors, DESCRIPTORS, sizeof(struct descriptor), descriptor_gone, l);
-    made &= table_make(&l->connections, CONNECTIONS, sizeof(struct connection), nothing, l);
+    made &= table_make(&l->connections, CONNECTIONS, sizeof(struct connection), NULL, NULL);
     made &= table_make(&l->conversations, CONVERSATIONS, sizeof(struct conversation_item),
                        conversation_gone, l);
     return made;

@@ -22,6 +22,9 @@ int explain_open(FILE *in, const char *name, struct findings *out);
 int explain_capture(FILE *in, struct findings *out); /* of the kinds that libpcap reads */
 int explain_strace(FILE *in, struct findings *out);
 
+/* They have read so many packets or lines: a long file shows it on a terminal. */
+void progress_step(uint64_t entries);
+
 void explain_text(FILE *out, const char *name, const struct findings *f);
 void explain_json(struct json *j, const char *name, const struct findings *f);
 

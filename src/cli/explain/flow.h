@@ -3,8 +3,7 @@
  * The connections of a capture, in constant memory: a table of fixed size, in which a new connection takes
  * the place of the one that was silent for longest.
  *
- * Ownership: the table owns its flows.  Before a flow is evicted, restarted or freed it is handed to `done`.
- * One thread, no globals.
+ * Ownership: the table owns its flows.  One thread, no globals.
  */
 #ifndef UNSTALL_CLI_FLOW_H
 #define UNSTALL_CLI_FLOW_H
@@ -107,19 +106,13 @@ struct flow {
     bool doubled; /* each packet was captured more than once (-i any) */
 };
 
-struct flows;
-
-struct flows *flows_make(uint32_t capacity, void (*done)(void *context, struct flow *f),
-                         void *context);
-void flows_free(struct flows *t);
-
-/* The flow of a segment, known or new; *from is the index of its source.  Never fails: flows_make() has
- * allocated everything. */
-struct flow *flows_find(struct flows *t, const struct tcp_segment *s, int *from);
+/* The flow of a segment, known or new; *from is the index of its source.  Never fails: table_make() has
+ * allocated everything.  The `gone` of the table gets each flow before it is evicted, restarted or freed, and
+ * calls flow_end(). */
+struct flow *flows_find(struct table *t, const struct tcp_segment *s, int *from);
+void flow_end(struct flow *f);
 
 /* Begins the same flow anew, for a second connection on the same ports. */
-void flows_restart(struct flows *t, struct flow *f);
-
-uint64_t flows_evicted(const struct flows *t);
+void flows_restart(struct table *t, struct flow *f);
 
 #endif
