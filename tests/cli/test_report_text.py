@@ -359,7 +359,7 @@ count 3 connections 19 bursts 19
 """
 LOST = ("python3 (pid 4711) lost 44.9 ms in 19 of 19 exchanges at 127.0.0.1:8080, on connections that began "
         "in mode observe: it sends each answer in two small writes and Nagle holds the second. 854 ms lost. "
-        "The mode is {} now.")
+        "The mode was {} at the end.")
 
 
 @pytest.mark.parametrize("table, found, said, last", [
@@ -405,8 +405,25 @@ def test_what_some_processes_cure_and_others_do_not_is_not_past(tmp_path):
     done = unstall("report", tmp_path, env=UTF8)
     text = " ".join(done.stdout.split())
     assert "(2 processes) lost 44.9 ms in 38 of 38 exchanges at 127.0.0.1:8080, on connections" in text
-    assert "1.71 s lost. The modes are others now, from off to auto." in text
+    assert "1.71 s lost. The modes were others at the end, from off to auto." in text
     assert done.returncode == 1 and "Next: unstall run --mode auto --" in text
+
+
+THEN_NODELAY = """
+header mode 2
+row 4 1 255 2 4 127.0.0.1 8080
+exchange 4 248000 19
+count 4 connections 19 bursts 19 stalls_cured 19
+"""
+
+
+def test_cured_messages_are_counted_in_every_mode(tmp_path):
+    """The sentence told those of one mode, and the distribution was headed as that of the endpoint."""
+    path = make_stats_file(tmp_path / "x.unstall", OBSERVED + THEN_CURED + THEN_NODELAY)
+    text = " ".join(told(path).split())
+    assert "Cured: up to 40 messages at 127.0.0.1:8080" in text
+    assert " In all, up to 59 messages would have stalled. " in text  # at one endpoint
+    assert "Exchanges at 127.0.0.1:8080 in mode auto, with the peer's time" in text
 
 
 def test_each_row_tells_its_mode_where_they_differ(tmp_path):

@@ -129,12 +129,15 @@ static void print_table(FILE *out, const struct report *r, bool ascii) {
     free(rows);
 }
 
-static void print_picture(FILE *out, const struct reader_row *row, unsigned width, bool ascii) {
-    char text[ENDPOINT_ROOM];
+static void print_picture(FILE *out, const struct report *r, unsigned width, bool ascii) {
+    const struct reader_row *row = r->verdict->row;
+    char text[ENDPOINT_ROOM], mode[NAME_ROOM] = "";
     if (!row || !row->tally.counter[COUNT_EXCHANGES])
         return;
-    fprintf(out, "\n%sExchanges %s %s%s%s\n", colour(out, BOLD),
-            row->id.role == ROLE_LISTENER ? "at" : "with", row_text(&row->id, text),
+    if (modes_differ(r))
+        snprintf(mode, sizeof(mode), " in mode %s", mode_name(row->id.mode));
+    fprintf(out, "\n%sExchanges %s %s%s%s%s\n", colour(out, BOLD),
+            row->id.role == ROLE_LISTENER ? "at" : "with", row_text(&row->id, text), mode,
             row->id.role == ROLE_LISTENER ? ", with the peer's time until it sends again" : "",
             colour(out, PLAIN));
     bars_print(out, row->tally.exchange, width, ascii);
@@ -194,7 +197,7 @@ void report_text(FILE *out, const struct report *r) {
     print_verdict(out, v, width);
     if (v->found != FOUND_NOTHING) {
         print_table(out, r, ascii);
-        print_picture(out, v->row, width, ascii);
+        print_picture(out, r, width, ascii);
         bool unnamed = sites_text(out, r->files, NULL, width);
         print_who(out, r, width, unnamed);
     }

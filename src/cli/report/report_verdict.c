@@ -166,6 +166,14 @@ static void how_often(struct prose *p, const struct reader_row *row) {
         prose_add(p, " %s times", count_text(proved, t.a));
 }
 
+/* Of the processes with this row. */
+static bool one_runs(const struct stats_files *files, const struct reader_row *row) {
+    for (size_t i = 0; i < files->count; i++)
+        if (files->list[i]->life == LIFE_RUNS && row_in(files->list[i], row))
+            return true;
+    return false;
+}
+
 static void stalls(struct prose *p, const struct stats_files *files, const struct reader_row *row,
                    bool ascii) {
     struct texts t;
@@ -185,10 +193,12 @@ static void stalls(struct prose *p, const struct stats_files *files, const struc
     prose_add(p, ": ");
     cause(p, row);
     prose_add(p, ". %s%s lost.", bound ? "At most " : "", time_text(lost_ns(&row->tally), ascii, t.d));
+    bool runs = one_runs(files, row);
     if (past && least == most)
-        prose_add(p, " The mode is %s now.", mode_name(most));
+        prose_add(p, runs ? " The mode is %s now." : " The mode was %s at the end.", mode_name(most));
     else if (past)
-        prose_add(p, " The modes are others now, from %s to %s.", mode_name(least), mode_name(most));
+        prose_add(p, " The modes %s, from %s to %s.", runs ? "are others now" : "were others at the end",
+                  mode_name(least), mode_name(most));
 }
 
 /* Some of the row's stalls are of another kind than its sentence says. */
@@ -200,6 +210,36 @@ static void also_behind(struct report_verdict *v, const struct reader_row *row) 
                   "In %s of these stalls a small message was held behind an earlier one that was not "
                   "acknowledged yet.",
                   count_text(crossing, t.a));
+}
+
+static struct prose *next_note(struct report_verdict *v) {
+    return &v->note[v->note_count < REPORT_NOTES ? v->note_count++ : REPORT_NOTES - 1];
+}
+
+/* ", at 3 endpoints", of the rows that weigh something; "" where it is one.  An endpoint may have several
+ * rows: both of its ends, and one in each mode. */
+static const char *places_text(const struct reader_row *rows, size_t count, weight_fn *weight,
+                               char text[NAME_ROOM]) {
+    size_t places = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool first = weight(&rows[i]) != 0;
+        for (size_t k = 0; k < i && first; k++)
+            first = !weight(&rows[k]) ||
+                    memcmp(&rows[k].id.endpoint, &rows[i].id.endpoint, sizeof(rows[i].id.endpoint)) != 0;
+        places += first;
+    }
+    snprintf(text, NAME_ROOM, places > 1 ? ", at %zu endpoints" : "", places);
+    return text;
+}
+
+/* The sentence on cured messages tells one row. */
+static void all_cured(struct report_verdict *v, const struct reader_row *rows, size_t count,
+                      const struct reader_row *told) {
+    struct texts t;
+    uint64_t all = sum(rows, count, COUNT_STALLS_CURED);
+    if (all > told->tally.counter[COUNT_STALLS_CURED])
+        prose_add(next_note(v), "In all, up to %s messages would have stalled%s.", count_text(all, t.a),
+                  places_text(rows, count, cured_weight, t.b));
 }
 
 static void all_stalls(struct report_verdict *v, const struct reader_row *rows, size_t count, bool ascii) {
@@ -214,8 +254,9 @@ static void all_stalls(struct report_verdict *v, const struct reader_row *rows, 
         stalls += proved_stalls(&rows[i].tally);
     }
     if (places > 1)
-        prose_add(&v->note[v->note_count++], "In all, %s were lost in %s stalls, at %zu endpoints.",
-                  time_text(lost, ascii, t.a), count_text(stalls, t.b), places);
+        prose_add(&v->note[v->note_count++], "In all, %s were lost in %s stalls%s.",
+                  time_text(lost, ascii, t.a), count_text(stalls, t.b),
+                  places_text(rows, count, stall_weight, t.c));
 }
 
 /* Are these the two ends of a connection?  A listener at any address is known by the local addresses of
@@ -411,10 +452,6 @@ static bool slow_answer(struct prose *p, const struct reader_row *row, bool asci
 
 /* ---- all ------------------------------------------------------------- */
 
-static struct prose *next_note(struct report_verdict *v) {
-    return &v->note[v->note_count < REPORT_NOTES ? v->note_count++ : REPORT_NOTES - 1];
-}
-
 static void saved(struct report_verdict *v, const struct reader_row *rows, size_t count, bool ascii) {
     struct texts t;
     uint64_t ns = sum(rows, count, COUNT_QUICKACK_SAVED_NS);
@@ -448,12 +485,18 @@ static void doubt(struct report_verdict *v, enum found found, const struct reade
     prose_add(p, ".");
 }
 
+static void tell_cured(struct report_verdict *v, const struct reader_row *rows, size_t count,
+                       const struct reader_row *row, bool ascii) {
+    cured(say(v, FOUND_CURED, row), row, ascii);
+    all_cured(v, rows, count, row);
+}
+
 static void find_stalls(struct report_verdict *v, const struct stats_files *files,
                         const struct reader_row *rows, size_t count, bool ascii) {
     const struct reader_row *row = heaviest_stalls(files, rows, count, &v->past);
     const struct reader_row *cure = heaviest(rows, count, cured_weight);
     if (v->past && cure)
-        cured(say(v, FOUND_CURED, cure), cure, ascii);
+        tell_cured(v, rows, count, cure, ascii);
     if (row) {
         stalls(say(v, FOUND_STALLS, row), files, row, ascii);
         v->behind = v->found == FOUND_STALLS && mostly_behind(row);
@@ -463,7 +506,7 @@ static void find_stalls(struct report_verdict *v, const struct stats_files *file
     if ((row = heaviest_peer(files, rows, count)) != NULL)
         peer(say(v, FOUND_PEER_STALLS, row), row, ascii);
     if (!v->past && cure)
-        cured(say(v, FOUND_CURED, cure), cure, ascii);
+        tell_cured(v, rows, count, cure, ascii);
     if (!v->row)
         return;
     const uint64_t *c = v->row->tally.counter;

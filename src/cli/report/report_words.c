@@ -72,11 +72,12 @@ static void typical(struct json *j, const struct report *r, const struct reader_
 
 /* ---- the members ----------------------------------------------------- */
 
-static void distribution(struct json *j, const struct reader_row *row) {
+static void distribution(struct json *j, const struct report *r, const struct reader_row *row) {
     char endpoint[ENDPOINT_ROOM], caption[ENDPOINT_ROOM + 80];
+    bool modes = modes_differ(r);
     bool listener = row->id.role == ROLE_LISTENER;
-    snprintf(caption, sizeof(caption), "%s %s%s", listener ? "At" : "With",
-             row_words(&row->id, endpoint),
+    snprintf(caption, sizeof(caption), "%s %s%s%s%s", listener ? "At" : "With",
+             row_words(&row->id, endpoint), modes ? " in mode " : "", modes ? mode_name(row->id.mode) : "",
              listener ? ", with the peer's time until it sends again" : "");
     json_object(j, "distribution");
     json_string(j, "caption", caption);
@@ -119,7 +120,7 @@ void report_words(struct json *j, const struct report *r, bool unnamed) {
         typical(j, r, row, v->behind);
     json_array_end(j);
     if (row)
-        distribution(j, row);
+        distribution(j, r, row);
     else
         json_null(j, "distribution");
     json_array(j, "gaps");
