@@ -7,11 +7,11 @@
  * checks that the descriptor still leads here.  `refs` counts the descriptors.
  *
  * Locking: only the holder of `lock` changes a connection, except `lock` itself, `next_ticking`, `aside`,
- * `given`, `turn_end` (hold_leaves_turn) and counts.bytes; in mode off, and of a write that cannot have
- * the lock, also the other counts, and the policy's message_bytes and small_writes.  A thread holds one
- * connection's lock at a time and makes no call under it that could block or is a cancellation point.  No
- * lock is shared between connections on the write path.  The lock may not be had: each caller says what
- * becomes of its call then (lock.h, reentry.h).
+ * `given`, `turn_end` (hold_leaves_turn), `fd` and `lingering` (a close that cannot have the lock) and
+ * counts.bytes; in mode off, and of a write that cannot have the lock, also the other counts, and the
+ * policy's message_bytes and small_writes.  A thread holds one connection's lock at a time and makes no call
+ * under it that could block or is a cancellation point.  No lock is shared between connections on the write
+ * path.  The lock may not be had: each caller says what becomes of its call then (lock.h, reentry.h).
  *
  * Signal handlers: a handler that interrupts the holder sees self.depth > 0 and
  * does not wait for the lock, which its own thread has; reentry.h handles its calls.

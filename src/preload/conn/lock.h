@@ -4,9 +4,9 @@
  * (spin_lock).
  *
  * A thread may be stopped anywhere: by a signal's handler that waits, a debugger, a priority, a cgroup's
- * freezer.  So no call waits without a bound for another thread: it waits 200 ms at most (lock_slow()), and
- * then the lock cannot be had.  That is the same for a handler that has interrupted its own thread's lock.
- * What then becomes of the call is one protocol (reentry.h).
+ * freezer.  So no call waits without a bound for another thread: a thread waits 200 ms in a row, and then a
+ * tenth of its time (patience() in lock.c); then the lock cannot be had.  The same holds for a handler that
+ * has interrupted its own thread's lock.  What then becomes of the call is one protocol (reentry.h).
  *
  * These calls wait without a bound, because bare they would, too: a blocking write behind another thread's
  * blocking write of buffered bytes (drain() in coalesce.c), and any call for room in the kernel.

@@ -41,15 +41,15 @@ static inline struct call read_begins(int fd, bool dont) {
     }
 
 /* The body of a read in mode off: forward, count.  The order of the arguments costs it no move. */
-#define COUNTED(next)                                                                \
-    {                                                                                \
-        struct call call = {c, LOAD(&c->generation)};                                \
-        ssize_t got = next;                                                          \
-        return got > 0 ? shim_count_input(call, got) : shim_read_ends(call, got, 1); \
+#define COUNTED(asked, next)                                                             \
+    {                                                                                    \
+        struct call call = {c, LOAD(&c->generation)};                                    \
+        ssize_t got = next;                                                              \
+        return got > 0 ? shim_count_input(call, got) : shim_read_ends(call, got, asked); \
     }
 
 NOINLINE ssize_t read_in_off(int fd, void *buffer, size_t bytes, struct conn *c)
-    COUNTED(REAL_FOUND(read)(fd, buffer, bytes))
+    COUNTED(bytes, REAL_FOUND(read)(fd, buffer, bytes))
 NOINLINE ssize_t watched_read(int fd, void *buffer, size_t bytes) {
     struct call call = shim_read_begins(fd, false);
     return shim_read_ends(call, REAL(read)(fd, buffer, bytes), bytes);
@@ -79,7 +79,7 @@ ALSO(preadv64v2, preadv2)
 #endif
 
 NOINLINE ssize_t recv_in_off(int fd, void *buffer, size_t bytes, int flags, struct conn *c)
-    COUNTED(REAL_FOUND(recv)(fd, buffer, bytes, flags))
+    COUNTED(RECV_ASKED(bytes), REAL_FOUND(recv)(fd, buffer, bytes, flags))
 NOINLINE ssize_t watched_recv(int fd, void *buffer, size_t bytes, int flags) {
     struct call call = shim_read_begins(fd, flags & MSG_DONTWAIT);
     return shim_read_ends(call, REAL(recv)(fd, buffer, bytes, flags), RECV_ASKED(bytes));

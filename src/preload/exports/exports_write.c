@@ -11,8 +11,8 @@
 #define CALLER   ((uintptr_t)__builtin_return_address(0)) /* the place in the program that called */
 #define OUT(...) &(struct write_request){.fd = fd, .caller = CALLER, __VA_ARGS__}
 
-/* A thread without an open turn.  True: the descriptor is known to be no TCP stream: there is nothing to do,
- * whatever gate_enter() returns. */
+/* True, in a thread without an open turn (only there): the descriptor is known to be no TCP stream, and there
+ * is nothing to do, whatever gate_enter() returns. */
 static inline bool passes(uintptr_t word) {
     return word - 1 < FDS_LAST_TAG;
 }

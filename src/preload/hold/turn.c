@@ -268,10 +268,16 @@ void hold_two_write(struct conn *c) {
     hold_push(c, PUSH_WRITE);
 }
 
+/* What c holds back leaves at the unlock, or at this thread's next call. */
+static void leave_aside(struct conn *c) {
+    if (LOAD(&c->held) || LOAD(&c->buffer))
+        reentry_set_aside(c, ASIDE_PUSH, 0);
+}
+
 void hold_leave_other(const struct conn *c) {
     struct conn *other = self.turn;
-    if (UNLIKELY(other && other != c) && (LOAD(&other->held) || LOAD(&other->buffer)))
-        reentry_set_aside(other, ASIDE_PUSH, 0);
+    if (UNLIKELY(other && other != c))
+        leave_aside(other);
 }
 
 void hold_resume_turn(struct conn *c) {
@@ -287,10 +293,10 @@ static struct conn *turn_now(void) {
     return gate_enter() ? LOAD(&self.turn) : NULL;
 }
 
-/* The lock of c cannot be had: the turn is over for this thread, and its bytes leave at the unlock. */
+/* The lock of c cannot be had: the turn is over for this thread. */
 static void leave_to_holder(struct conn *c) {
     self.turn = NULL;
-    reentry_set_aside(c, ASIDE_PUSH, 0);
+    leave_aside(c);
 }
 
 /* Lock held. */

@@ -332,7 +332,9 @@ static inline bool has_room(const struct policy *p, const struct policy_limits *
     return bytes <= limits->room && !p->sndbuf_maybe_full && p->message_bytes + bytes <= p->buffer_limit;
 }
 
-/* True if a write of `bytes` counts as a small write of its message.  `small` is that of the limits. */
+/* True if a write of `bytes` counts as a small write of its message: for the counts only.  What stalls, the
+ * MSS judges (unit_ends, leaves_tail).  While that is not known, and always in off, a write of at most
+ * UNSTALL_SMALL bytes, which `small` of the limits is, counts. */
 static inline bool is_small_write(const struct policy *p, uint32_t small, size_t bytes) {
     return bytes < (p->mss ? p->mss : small + 1);
 }

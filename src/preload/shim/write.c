@@ -3,7 +3,8 @@
  * The road of a write, from the exported name to the kernel: one look-up, one lock, one decision, one send.
  *
  *   1. May this call use our state (gate_enter), and whose descriptor is it?  What is no TCP is forwarded.
- *   2. Mode off counts and forwards, without the lock: of one buffer, shim_one_in_off().
+ *   2. Mode off counts and forwards, of one buffer by shim_one_in_off(): without the lock, unless statistics
+ *      are on, the connection has not yet adopted the configuration, or the write falls short.
  *   3. The connection is locked.  Is anything to be prepared: a fact that is missing or old, statistics, an
  *      error to tell, a thread to start, bytes in a buffer?
  *   4. The write joins the turn of its thread, and policy decides: send it now, hold it, or buffer it.
@@ -34,8 +35,9 @@
 /* ---- a write, and the call that makes it -------------------------------------------- */
 
 /* A write as the rest of the road needs it: by value, so that the compiler keeps it in registers.  `other`
- * is the request, if it is not one buffer by libc's own name without an address; else NULL.  Then `buffer`
- * and `form` (FORM_WRITE, FORM_SEND, FORM_SENDTO) say how to make the call. */
+ * is the request, if the write came by shim_write(): any form, also a plain write(2) that needed preparation,
+ * as the first of each connection does.  NULL: by shim_write_fast(); `buffer` and `form` (FORM_WRITE,
+ * FORM_SEND, FORM_SENDTO) then say how to make the call. */
 struct write_args {
     int fd, flags;
     const void *buffer;
@@ -71,7 +73,7 @@ INLINE void count(struct conn *c, const struct policy_action *action, size_t byt
     c->counts.bursts += action->burst;
 }
 
-/* The same in any mode, also in the statistics. */
+/* The same, and in the statistics: for a write that is counted after the call. */
 static void account(struct conn *c, const struct policy_action *action, size_t bytes) {
     count(c, action, bytes);
     c->counts.suspected += action->suspected;
@@ -226,7 +228,8 @@ ssize_t shim_one_in_off(int fd, const void *buffer, size_t bytes, int flags, enu
     return LIKELY(sent == (ssize_t)bytes) ? sent : fell_short_in_off(call, bytes, sent);
 }
 
-/* Mode off, any other write: a caller's vector is not followed before the call, so it is counted after it. */
+/* Mode off, a write that came by shim_write(): a caller's vector is not followed before the call, so it is
+ * counted after it. */
 static ssize_t other_in_off(struct conn *c, const struct write_request *o) {
     const struct call call = {.conn = c, .generation = LOAD_ACQUIRE(&c->generation)};
     uint32_t reads = LOAD(&c->counts.reads);
