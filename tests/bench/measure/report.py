@@ -32,8 +32,8 @@ def verdict(row, name, statistics):
     got = statistics[f"ratio to {target.of}"]["median"]
     reached = "reached" if round(got, 3) <= target.most else "missed"
     if target.of == ONE.name:
-        return f"≤ {target.most:.3f}: {reached}"
-    return f"≤ {target.most:.3f} of MORE: {reached} ({got:.3f})"
+        return f"≤ {target.most:g}: {reached}"
+    return f"≤ {target.most:g} of MORE: {reached} ({got:.3f})"
 
 
 def row_table(row, results):
