@@ -79,6 +79,25 @@ def test_of_a_folder_that_can_have_none_another_is_advised_that_can(there, tmp_p
     assert done.stdout == "works\n"
 
 
+@pytest.mark.parametrize("words", [["report"], ["metrics"], ["top", "--once"], ["set"]], ids=" ".join)
+def test_a_folder_that_can_have_none_is_refused_by_each_verb(words, tmp_path):
+    """`metrics` and `top --once` of a mistyped folder said nothing, with 0."""
+    done = unstall(*words, tmp_path, check=False)
+    assert (done.returncode, done.stdout) == (125, "")
+    assert "no statistics files, and it can have none: it is not on tmpfs" in done.stderr
+
+
+def test_an_empty_folder_of_another_user_can_have_some():
+    """To root it was one that "can have none: it must belong to you"."""
+    if os.geteuid() != 0:
+        skip("only root makes a folder of another user")
+    with stats_directory() as folder:
+        os.chown(folder, 65534, 65534)
+        done = unstall("report", folder, check=False)
+    words = "no statistics files; its owner can start a program with unstall run"
+    assert done.stderr == f"unstall report: {folder}: {words} --stats {folder} -- PROGRAM\n"
+
+
 # ---- reports ----------------------------------------------------------------
 
 @contextlib.contextmanager

@@ -67,19 +67,27 @@ static int add_process(struct stats_files *s, int pid, unsigned want) {
 
 /* ---- a folder -------------------------------------------------------- */
 
-/* The library checks the folder too (stats_file.c), but its warning may go to a log. */
-const char *stats_folder_obstacle(const char *folder) {
+/* Why no program of its owner can have statistics there; NULL: it can. */
+static const char *obstacle_of_owner(const char *folder, uid_t *owner) {
     struct stat st;
     struct statfs fs;
     if (lstat(folder, &st) != 0)
         return strerror(errno);
+    *owner = st.st_uid;
     if (!S_ISDIR(st.st_mode))
         return "is not a directory";
-    if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
         return "must belong to you, and no other user may write to it";
     if (statfs(folder, &fs) != 0 || fs.f_type != TMPFS_MAGIC)
         return "is not on tmpfs, and writing pages back to a disk could block the program";
     return NULL;
+}
+
+/* The library checks the folder too (stats_file.c), but its warning may go to a log. */
+const char *stats_folder_obstacle(const char *folder) {
+    uid_t owner = geteuid();
+    const char *why = obstacle_of_owner(folder, &owner);
+    return owner == geteuid() ? why : "must belong to you, and no other user may write to it";
 }
 
 const char *stats_folder_way(void) {
@@ -91,7 +99,8 @@ const char *stats_folder_way(void) {
 }
 
 static int complain_empty(const char *folder, bool service) {
-    const char *why = stats_folder_obstacle(folder);
+    uid_t owner = geteuid();
+    const char *why = obstacle_of_owner(folder, &owner);
     struct prose command = {.used = 0};
     if (service)
         return complain("%s: no statistics files: no process of the service that has the library has made a "
@@ -101,8 +110,8 @@ static int complain_empty(const char *folder, bool service) {
         return complain("%s: no statistics files, and it can have none: it %s; %s", folder, why,
                         stats_folder_way());
     prose_add_word(&command, folder);
-    return complain("%s: no statistics files; start a program with unstall run --stats%s -- PROGRAM", folder,
-                    command.text);
+    return complain("%s: no statistics files; %s with unstall run --stats%s -- PROGRAM", folder,
+                    owner == geteuid() ? "start a program" : "its owner can start a program", command.text);
 }
 
 static int is_stats_file_name(const struct dirent *entry) {
@@ -178,6 +187,14 @@ int stats_files_open(struct stats_files *s, const char *word, unsigned want, boo
     if (failed)
         stats_files_close(s);
     return failed;
+}
+
+int stats_files_may_come(const struct stats_files *s, const char *word) {
+    struct stat st;
+    uid_t owner;
+    if (!s->folder || s->count || s->refused || stat(word, &st) != 0 || !obstacle_of_owner(word, &owner))
+        return 0;
+    return complain_empty(word, false);
 }
 
 void stats_files_close(struct stats_files *s) {

@@ -25,6 +25,9 @@ struct stats_files {
 /* 0, or EXIT_OWN and a complaint.  `quiet`: no remark about unreadable files of a folder, and an empty
  * folder is no error. */
 int stats_files_open(struct stats_files *s, const char *word, unsigned want, bool quiet);
+
+/* 0, or EXIT_OWN and a complaint: the word is an empty folder that can never have one. */
+int stats_files_may_come(const struct stats_files *s, const char *word);
 void stats_files_close(struct stats_files *s);
 
 /* True, and *pid, if the word is a process id. */

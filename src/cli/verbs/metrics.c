@@ -33,7 +33,7 @@ static struct http_answer answer_in(enum metrics_form form) {
 static int print(const char *folder) {
     struct stats_files s;
     int failed = stats_files_open(&s, folder, READ_ROWS, true);
-    if (failed)
+    if (failed || (failed = stats_files_may_come(&s, folder)))
         return failed;
     bool written = metrics_write(stdout, &s, METRICS_TEXT); /* for the textfile collector */
     stats_files_close(&s);

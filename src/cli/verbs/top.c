@@ -23,6 +23,8 @@ static int once(struct top *t, double interval) {
     char text[TOP_LINE];
     struct top_layout layout;
     int failed = top_look(t);
+    if (!failed)
+        failed = stats_files_may_come(&t->looks[t->now], t->watched);
     if (!failed) {
         wait_for(interval);
         failed = top_look(t);
