@@ -74,7 +74,10 @@ def test_json_has_standard_output_to_itself(authors, runtime):
             lost = subprocess.run([COMMAND, "observe", "--json", "--", authors, *peer.target, "10"],
                                   env=bare_env(XDG_RUNTIME_DIR=runtime), stdout=full, stderr=subprocess.PIPE,
                                   check=False, text=True)
+            failed = subprocess.run([COMMAND, "observe", "--json", "--", "sh", "-c", "exit 3"], stdout=full,
+                                    stderr=subprocess.DEVNULL, check=False)
     assert lost.stderr == "done\nunstall observe: standard output: No space left on device\n"
+    assert (lost.returncode, failed.returncode) == (125, 3)  # it was 0: the report was nowhere
 
 
 def test_the_report_appears_whole(authors, runtime, tmp_path):

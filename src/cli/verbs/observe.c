@@ -73,24 +73,26 @@ static void set_planned_end(struct reader_file *r, pid_t child) {
     r->header.ended_monotonic_ns = r->taken_ns;
 }
 
-static void report_folder(const struct options *o, const char *folder, char *const *argv, pid_t child,
+/* False: the report is lost. */
+static bool report_folder(const struct options *o, const char *folder, char *const *argv, pid_t child,
                           const struct who *who) {
     struct stats_files s;
     if (stats_files_open(&s, folder, READ_ALL, true) != 0)
-        return;
+        return false;
     size_t left = 0;
     for (size_t i = 0; i < s.count; i++) {
         set_planned_end(s.list[i], child);
         left += s.list[i]->life == LIFE_RUNS;
     }
     const struct options in_words = {.report = "stderr"}; /* a page would show nothing */
-    write_report(s.count || !o->page ? o : &in_words,
-                 &(struct report){.files = &s, .argv = argv, .who = who});
+    int code = write_report(s.count || !o->page ? o : &in_words,
+                            &(struct report){.files = &s, .argv = argv, .who = who});
     if (left)
         remark("%zu of its processes still run%s and %s no longer observed; start a daemon in the "
                "foreground",
                left, left == 1 ? "s" : "", left == 1 ? "is" : "are");
     stats_files_close(&s);
+    return code != EXIT_OWN;
 }
 
 static int observe_program(const struct options *o, struct launch *l) {
@@ -112,7 +114,8 @@ static int observe_program(const struct options *o, struct launch *l) {
             failed = launch_wait(child);
             if (who)
                 who_end(who);
-            report_folder(o, folder, l->argv, child, who);
+            if (!report_folder(o, folder, l->argv, child, who) && !failed)
+                failed = EXIT_OWN;
             who_free(who);
         } else {
             failed = (int)-child;
