@@ -459,6 +459,20 @@ def test_decorated_descriptors_tell_of_connections_made_before(tmp_path):
     assert "no other messages to compare with" in writer["evidence"]
 
 
+@pytest.mark.parametrize("local", ["192.0.2.1", "2001:db8::1"])
+def test_an_address_of_version_4_in_a_socket_of_version_6(tmp_path, local):
+    """As of a server in Java.  It had another name than in a capture or a scan."""
+    log = Log()
+    shown = f"::ffff:{local}" if "." in local else local
+    log.line(0, f'accept(4, {{sa_family=AF_INET6, sin6_port=htons(40000), inet_pton(AF_INET6, "{shown}", '
+             "&sin6_addr), sin6_scope_id=0}, [28]) = 3", took=0.01)
+    for i in range(21):
+        log.exchange(1 + i * 100, 40 + i % 8 if i else 0.5,
+                     fd=f"3<TCPv6:[[{shown}]:8102->[{shown}]:40000]>")
+    (writer,) = explained(tmp_path, log.text())["writers"]
+    assert writer["service"] == ("192.0.2.1:8102" if "." in local else "[2001:db8::1]:8102")
+
+
 def test_data_that_looks_like_the_end_of_a_call(tmp_path):
     log = Log().connected()
     log.exchange(1, 0.5)

@@ -76,6 +76,16 @@ static void copy(char *to, size_t size, const char *from, const char *end) {
     to[n] = '\0';
 }
 
+/* "[::ffff:192.0.2.1]:80", of a socket of version 6, is 192.0.2.1:80, as in a capture. */
+static void plain_four(char text[ENDPOINT_TEXT]) {
+    static const char mapped[] = "[::ffff:";
+    char *end = strncmp(text, mapped, sizeof(mapped) - 1) == 0 ? strchr(text, ']') : NULL;
+    if (!end || !memchr(text, '.', (size_t)(end - text)))
+        return;
+    memmove(end, end + 1, strlen(end));
+    memmove(text, text + sizeof(mapped) - 1, strlen(text + sizeof(mapped) - 1) + 1);
+}
+
 /* "TCP:[10.0.0.1:4000->10.0.0.2:80]", "TCPv6:[…]", "TCP:[12345]" before it is connected. */
 static void decode_tcp(const char *p, const char *end, struct decoded *out) {
     out->kind = CONNECTION_TCP;
@@ -87,6 +97,8 @@ static void decode_tcp(const char *p, const char *end, struct decoded *out) {
         return;
     copy(out->local, sizeof(out->local), open + 1, arrow);
     copy(out->peer, sizeof(out->peer), arrow + 2, end - 1);
+    plain_four(out->local);
+    plain_four(out->peer);
 }
 
 static void decode(const char *p, const char *end, struct decoded *out) {
@@ -252,4 +264,5 @@ void connections_address(const char *args, char text[ENDPOINT_TEXT]) {
     copy(host, sizeof(host), address, address + strcspn(address, "\""));
     snprintf(text, ENDPOINT_TEXT, four ? "%s:%d" : "[%s]:%d", host,
              (int)strtol(port + 11, NULL, 10));
+    plain_four(text);
 }
