@@ -88,6 +88,10 @@ int reader_each_mapping(pid_t pid, bool (*found)(const struct reader_mapping *m,
 /* What helps where another process may not be inspected. */
 const char *reader_who_may(void);
 
+/* "; run this as WHO" behind an error (an errno) that a user of more rights would not have; else "". */
+enum reader_who { ITS_USER_OR_ROOT, ROOT };
+const char *reader_refused(int error, enum reader_who who);
+
 /* 1 if the process maps this file, 0 if not, or -errno. */
 int reader_maps(pid_t pid, uint64_t device, uint64_t inode);
 

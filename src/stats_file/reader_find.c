@@ -101,8 +101,15 @@ static bool is_file(const char *path, const struct search *s) {
     return lstat(path, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode;
 }
 
+const char *reader_refused(int error, enum reader_who who) {
+    if ((error != EACCES && error != EPERM) || geteuid() == 0)
+        return "";
+    return who == ROOT ? "; run this as root" : "; run this as its user or as root";
+}
+
 const char *reader_who_may(void) {
-    return geteuid() ? "run this as its user or as root" : "this needs CAP_SYS_PTRACE, which this root lacks";
+    const char *who = reader_refused(EPERM, ITS_USER_OR_ROOT);
+    return who[0] ? who + strlen("; ") : "this needs CAP_SYS_PTRACE, which this root lacks";
 }
 
 int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) {

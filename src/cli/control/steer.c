@@ -29,8 +29,7 @@ static int open_again(const struct reader_file *s, int flags, struct reader_erro
     struct stat st;
     int fd = open(s->path, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
-        WRONG(error, "%.400s: %s%s", s->path, strerror(errno),
-              (errno == EACCES || errno == EPERM) && geteuid() ? "; run this as its user or as root" : "");
+        WRONG(error, "%.400s: %s%s", s->path, strerror(errno), reader_refused(errno, ITS_USER_OR_ROOT));
         return -1;
     }
     if (fstat(fd, &st) == 0 && st.st_dev == s->device && st.st_ino == s->inode)

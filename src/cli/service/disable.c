@@ -12,6 +12,7 @@
 #include "dropin.h"
 #include "errors.h"
 #include "observe_folder.h"
+#include "reader.h"
 #include "service.h"
 
 struct removal {
@@ -36,9 +37,7 @@ static void remove_one(struct removal *r, const struct dropin *d) {
     }
     int error = r->order->dry_run ? 0 : dropin_remove(d);
     if (error) {
-        complain("%s: %s%s", d->path, strerror(-error),
-                 (error == -EACCES || error == -EPERM) && geteuid() ? "; run this as root"
-                                                                        : "");
+        complain("%s: %s%s", d->path, strerror(-error), reader_refused(-error, ROOT));
         r->failed++;
         return;
     }

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "array.h"
 #include "conf.h"
@@ -15,6 +14,7 @@
 #include "format.h"
 #include "library.h"
 #include "program.h"
+#include "reader.h"
 #include "service.h"
 
 enum { VALUE_ROOM = 65536, PROGRAMS_MOST = 8, NAMES_MOST = 2 + 3 * PROGRAMS_MOST };
@@ -228,10 +228,9 @@ static int write_and_reload(const struct service_order *o, const struct unit *u,
                             const char *library) {
     interruptible(false);
     int error = dropin_write(d, text);
-    if ((error == -EACCES || error == -EPERM) && !o->manager.user && geteuid())
-        return complain("%s: %s; run this as root", d->path, strerror(-error));
     if (error)
-        return complain("%s: %s", d->path, strerror(-error));
+        return complain("%s: %s%s", d->path, strerror(-error),
+                        o->manager.user ? "" : reader_refused(-error, ROOT));
     if (service_reload(&o->manager) != 0) {
         undo(d, &o->manager, before);
         return complain("%s: all undone", u->name);

@@ -2,6 +2,7 @@
  *
  * unstall status for people.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,7 +80,7 @@ static void processes(const struct status_running *r, const struct status_proces
         line("runs", "no process (%s)", r->state);
     else if (p->unknown == p->count)
         line("runs", "%zu process%s, which may not be inspected%s", p->count, p->count == 1 ? "" : "es",
-             geteuid() ? "; run this as root" : "");
+             reader_refused(EPERM, ROOT));
     else
         line("runs", "since %s; the library is loaded in %zu of %zu process%s%s%s",
              r->since[0] ? r->since : "?", p->with, p->count, p->count == 1 ? "" : "es",
@@ -135,7 +136,7 @@ static void group(const struct status_group *g) {
     else
         line("library", "loaded, since %s", start_text(g->start, since));
     if (!p->count)
-        line("", "its processes may not be inspected%s", geteuid() ? "; run this as root" : "");
+        line("", "its processes may not be inspected%s", reader_refused(EPERM, ROOT));
     if (p->mode[0])
         line("mode", "%s", p->mode);
     seen(p);
