@@ -66,9 +66,12 @@ struct reader_file *reader_read(const char *path, unsigned want, struct reader_e
 
 /* The same for an open file, which stays open. */
 struct reader_file *reader_read_fd(int fd, const char *path, unsigned want,
-                                      struct reader_error *error);
+                                   struct reader_error *error);
 
 void reader_free(struct reader_file *r);
+
+/* True for the name of a statistics file in its folder. */
+bool reader_is_name(const char *name);
 
 /* Writes the path of the statistics file that a running process maps into path[size].  0, or -errno and
  * `error`: -ESRCH no such process, -EACCES the process may not be inspected, -ENOENT it has no file. */

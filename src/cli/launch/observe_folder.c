@@ -16,7 +16,6 @@
 
 #include "errors.h"
 #include "stats_files.h"
-#include "stats_format.h"
 #include "stats_prune.h"
 
 /* A folder on tmpfs; EPERM: a symbolic link, or a folder that another user made or may write to. */
@@ -124,11 +123,9 @@ int observe_folder_make(char *path, size_t size) {
 void observe_folder_remove(const char *path) {
     DIR *folder = opendir(path);
     struct dirent *entry;
-    while (folder && (entry = readdir(folder)) != NULL) {
-        size_t length = strlen(entry->d_name), end = strlen(STATS_SUFFIX);
-        if (length > end && strcmp(entry->d_name + length - end, STATS_SUFFIX) == 0)
+    while (folder && (entry = readdir(folder)) != NULL)
+        if (reader_is_name(entry->d_name))
             unlinkat(dirfd(folder), entry->d_name, 0);
-    }
     if (folder)
         closedir(folder);
     rmdir(path);

@@ -25,11 +25,6 @@ struct left {
     uint64_t bytes;    /* in memory */
 };
 
-static bool is_named_so(const char *name) {
-    size_t length = strlen(name), end = strlen(STATS_SUFFIX);
-    return name[0] != '.' && length > end && strcmp(name + length - end, STATS_SUFFIX) == 0;
-}
-
 /* A regular file of ours. */
 static bool is_own(int folder, const char *name, struct left *l) {
     struct stat st;
@@ -76,7 +71,7 @@ static int by_end(const void *a, const void *b) {
 static struct left *find(DIR *from, const char *folder, size_t *count, uint64_t *bytes) {
     struct left *list = NULL, *more, l;
     for (const struct dirent *e; (e = readdir(from));) {
-        if (!is_named_so(e->d_name) || !is_own(dirfd(from), e->d_name, &l))
+        if (!reader_is_name(e->d_name) || !is_own(dirfd(from), e->d_name, &l))
             continue;
         *bytes += l.bytes;
         if (has_ended(folder, &l) && (more = reallocarray(list, *count + 1, sizeof(*list))) != NULL) {

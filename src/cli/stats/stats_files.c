@@ -115,9 +115,7 @@ static int complain_empty(const char *folder, bool service) {
 }
 
 static int is_stats_file_name(const struct dirent *entry) {
-    size_t length = strlen(entry->d_name), end = strlen(STATS_SUFFIX);
-    return entry->d_name[0] != '.' && length > end &&
-           strcmp(entry->d_name + length - end, STATS_SUFFIX) == 0;
+    return reader_is_name(entry->d_name);
 }
 
 static int by_start(const void *a, const void *b) {
