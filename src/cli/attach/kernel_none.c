@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "attach.h"
-#include "experiment.h"
 
 const char *attach_obstacle(void) {
     return "this build has no BPF programs; build it with clang, bpftool and libbpf (scripts/setup "
@@ -26,14 +25,9 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
     return -ENOSYS;
 }
 
-bool attach_is_there(const char *name) {
+void attach_look(const char *name, struct attach_state *s) {
     (void)name;
-    return false;
-}
-
-int attach_look(const char *name, struct attach_state *s) {
-    (void)name, (void)s;
-    return -ENOSYS;
+    *s = (struct attach_state){.there = false};
 }
 
 int attach_list(struct attach_state **list, size_t *count, char error[ATTACH_ERROR]) {
@@ -47,19 +41,8 @@ int experiment_open(struct experiment *e, const char *name) {
     return -ENOSYS;
 }
 
-void experiment_each(struct experiment *e,
-                     void (*take)(void *with, __u64 number, const struct attach_connection *c),
-                     void *with) {
-    (void)e, (void)take, (void)with;
-}
-
-bool experiment_config(const struct experiment *e, struct attach_config *c) {
-    (void)e, (void)c;
-    return false;
-}
-
-bool experiment_arm(const struct experiment *e, unsigned arm, struct attach_arm *sums) {
-    (void)e, (void)arm, (void)sums;
+bool experiment_tell(struct experiment *e, const volatile sig_atomic_t *stop) {
+    (void)e, (void)stop;
     return false;
 }
 

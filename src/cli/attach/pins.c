@@ -107,30 +107,22 @@ void pins_unlock(int lock) {
 
 /* ---- finding and listing ---------------------------------------------------------- */
 
-bool attach_is_there(const char *name) {
-    char path[PIN_PATH], ignored[ATTACH_ERROR];
-    attach_pin_path(name, "", path);
-    return check(ignored) == 0 && access(path, F_OK) == 0;
-}
-
-int attach_look(const char *name, struct attach_state *s) {
+void attach_look(const char *name, struct attach_state *s) {
     char path[PIN_PATH], ignored[ATTACH_ERROR];
     struct bpf_map_info info = {0};
     __u32 size = sizeof(info), key = 0;
     *s = (struct attach_state){.known = false};
     snprintf(s->name, sizeof(s->name), "%s", name);
-    int failed = check(ignored);
-    if (failed)
-        return failed;
+    attach_pin_path(name, "", path);
+    s->there = check(ignored) == 0 && access(path, F_OK) == 0;
     attach_pin_path(name, PIN_CONFIG, path);
-    int map = bpf_obj_get(path);
+    int map = s->there ? bpf_obj_get(path) : -1;
     if (map < 0)
-        return -errno;
+        return;
     s->known =
         bpf_obj_get_info_by_fd(map, &info, &size) == 0 && info.value_size == sizeof(s->config) &&
         bpf_map_lookup_elem(map, &key, &s->config) == 0 && s->config.version == ATTACH_VERSION;
     close(map);
-    return 0;
 }
 
 int attach_list(struct attach_state **list, size_t *count, char error[ATTACH_ERROR]) {
@@ -223,9 +215,9 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
     int refused = check(error);
     if (refused)
         return refused;
-    if (!attach_is_there(name))
-        return -ENOENT;
     attach_look(name, &s);
+    if (!s.there)
+        return -ENOENT;
     refused = ensure_restore(&s, error);
     if (refused)
         return refused == -ENOENT ? -EIO : refused; /* -ENOENT: there is no attachment */

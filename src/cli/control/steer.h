@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "args.h"
 #include "config.h"
 #include "reader.h"
 
@@ -41,5 +42,16 @@ enum steer_outcome steer_wait(const struct reader_file *s, int64_t sequence, int
 
 /* "off" -> STATS_MODE_OFF, "started" -> STEER_AS_STARTED; STEER_AS_IS if the word is no mode. */
 int steer_mode(const char *word);
+
+/* The options of an experiment, of set and of attach. */
+struct arms_words {
+    struct arms arms; /* .count 0: none */
+    bool given;       /* --arms */
+    bool seeded;      /* --seed */
+};
+
+/* Takes --arms, --assign or --seed.  False: the present option is none of them.  A wrong value ends the
+ * command. */
+bool arms_option(struct args *a, struct arms_words *w);
 
 #endif

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * unstall attach: cures running processes until Ctrl-C, or until `unstall detach`.
+ * unstall attach: cures running processes until Ctrl-C, or until `unstall detach`, which also ends those
+ * whose command was killed.
  */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,15 +15,16 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "array.h"
 #include "attach.h"
-#include "attach_experiment.h"
-#include "attach_words.h"
 #include "cgroup_pids.h"
 #include "errors.h"
 #include "fetch.h"
 #include "format.h"
 #include "owners.h"
+#include "policy.h"
 #include "process_facts.h"
+#include "steer.h"
 #include "verbs.h"
 
 enum { EXIT_NOTHING = 1 };
@@ -47,7 +50,7 @@ static void on_signal(int number) {
 static void catch_signals(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = on_signal}, before;
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+    for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
         if (sigaction(numbers[i], NULL, &before) == 0 &&
             (numbers[i] != SIGHUP || before.sa_handler != SIG_IGN))
             sigaction(numbers[i], &action, NULL);
@@ -119,8 +122,9 @@ static bool tell(struct experiment *e) {
 /* Another command may have ended our attachment and begun its own, of the same name. */
 static bool is_ours(const char *name) {
     struct attach_state s;
-    if (attach_look(name, &s) != 0 || !s.known)
-        return attach_is_there(name);
+    attach_look(name, &s);
+    if (!s.known)
+        return s.there;
     return s.config.loader == getpid() && s.config.loader_start == attach_start_of(getpid());
 }
 
@@ -197,13 +201,29 @@ static int attach(const struct request *r) {
     return r->options.detached ? 0 : keep(target, NULL);
 }
 
+/* 0, or EXIT_OWN and a complaint: the kernel has the arms off and nodelay only. */
+static int experiment_asked(const struct arms *arms, struct attach_experiment *e) {
+    if (!arms->count)
+        return complain("--assign and --seed: need --arms; try --help");
+    e->arms = arms->count;
+    e->seed = arms->seed;
+    e->assignment = arms->assignment;
+    for (uint32_t i = 0; i < e->arms; i++) {
+        if (arms->mode[i] != MODE_OFF && arms->mode[i] != MODE_NODELAY)
+            return complain("--arms: expected only off and nodelay, the arms in the kernel");
+        e->nodelay |= (__u32)(arms->mode[i] == MODE_NODELAY) << i;
+        e->weight[i] = arms->weight[i];
+    }
+    return 0;
+}
+
 /* `unstall ab --live` runs this, and reads its lines. */
 static int carry(struct request *r) {
     const struct attach_target *target = &r->target;
     struct experiment e;
     char error[ATTACH_ERROR] = "";
     r->options.mode = ATTACH_ALWAYS;
-    if (experiment_asked(&r->words, &r->options.experiment) != 0)
+    if (experiment_asked(&r->words.arms, &r->options.experiment) != 0)
         return EXIT_OWN;
     if (r->not_found[0])
         return complain("%s", r->not_found);
@@ -264,6 +284,45 @@ static int fetch(const struct request *r, const char *why) {
 
 /* ---- the command line ------------------------------------------------------------------------ */
 
+/* Takes the present option if it names a target.  0, EXIT_OWN and a complaint, or -1: another option. */
+static int target_option(struct args *a, struct attach_wish *w) {
+    const char *value = NULL;
+    long number = 0;
+    if (args_value(a, "--cgroup", &value))
+        w->cgroup = value;
+    else if (args_value(a, "--unit", &value))
+        w->unit = value;
+    else if (args_value(a, "--container", &value))
+        w->container = value;
+    else if (args_flag(a, "--all"))
+        w->all = true;
+    else if (!args_value(a, "--port", &value))
+        return -1;
+    else if (!number_of("--port", value, 1, UINT16_MAX, &number))
+        return EXIT_OWN;
+    else
+        w->port = (uint16_t)number;
+    return 0;
+}
+
+/* The present word as a PID; `expected` tells what else it could be. */
+static int take_process(const struct args *a, struct attach_wish *w, const char *expected) {
+    long number = 0;
+    if (w->pid)
+        return complain("%s: one PID at a time; try --help", a->word);
+    if (!is_number(a->word, 1, INT_MAX, &number))
+        return complain("%s: expected the id of a process, %s", a->word, expected);
+    w->pid = (pid_t)number;
+    return 0;
+}
+
+/* How many targets are named; a port alone is one. */
+static int targets(const struct attach_wish *w) {
+    int named =
+        (w->pid != 0) + (w->cgroup != NULL) + (w->unit != NULL) + (w->container != NULL) + w->all;
+    return named == 0 && w->port ? 1 : named;
+}
+
 static int mode_of(const char *name) {
     return strcmp(name, "proof") == 0 ? ATTACH_PROOF : strcmp(name, "always") == 0 ? ATTACH_ALWAYS : -1;
 }
@@ -271,7 +330,7 @@ static int mode_of(const char *name) {
 static int take_option(struct request *r, struct args *a) {
     const char *value = NULL;
     long number = 0;
-    int taken = attach_option(a, &r->wish);
+    int taken = target_option(a, &r->wish);
     if (taken >= 0)
         return taken;
     if (arms_option(a, &r->words))
@@ -299,22 +358,22 @@ static int take_option(struct request *r, struct args *a) {
     return 0;
 }
 
-static int run(int argc, char **argv) {
+static int run_attach(int argc, char **argv) {
     struct args a = args_begin(&verb_attach, argc, argv);
     struct request r = {.options = {.mode = -1}};
     enum args_kind kind;
     int failed;
     while ((kind = args_next(&a)) != ARGS_END) {
-        failed = kind == ARGS_WORD ? attach_process(&a, &r.wish, "or a target by an option; try --help")
+        failed = kind == ARGS_WORD ? take_process(&a, &r.wish, "or a target by an option; try --help")
                                    : take_option(&r, &a);
         if (failed)
             return failed;
     }
     if (r.list)
-        return attach_targets(&r.wish) == 0
+        return targets(&r.wish) == 0
                    ? list_all()
                    : complain("--list shows all that is attached; give it no target");
-    if (attach_targets(&r.wish) != 1)
+    if (targets(&r.wish) != 1)
         return complain("give one target: a PID, --cgroup, --unit, --container, --port or --all");
     bool named = r.wish.pid ? kill(r.wish.pid, 0) != 0 && errno == ESRCH
                             : r.wish.unit || r.wish.container || r.wish.cgroup;
@@ -357,5 +416,95 @@ const struct verb verb_attach = {
             "Needs root and Linux 6.1. One process of your own can be cured without them;\n"
             "then a new connection is cured within a second, not when it is made, and the\n"
             "exit code is 1 if none was cured.\n",
-    .run = run,
+    .run = run_attach,
+};
+
+/* ---- detach ---------------------------------------------------------------------------------- */
+
+static int detach(const char *name, const char *text) {
+    char error[ATTACH_ERROR] = "";
+    int failed = attach_end(name, error);
+    if (failed == -ENOENT)
+        return complain("%s: nothing is attached there; `unstall attach --list` shows what is",
+                        text);
+    if (failed || error[0])
+        complain("%s: %s", text, error);
+    if (!failed)
+        printf("%s: detached; %sconnections have their own values back\n", text,
+               error[0] ? "all other " : "");
+    return failed ? EXIT_OWN : finish_output();
+}
+
+static int detach_all(void) {
+    struct attach_state *list = NULL;
+    size_t count = 0;
+    char error[ATTACH_ERROR] = "";
+    int code = 0;
+    if (attach_list(&list, &count, error) != 0)
+        return complain("%s", error);
+    if (!count)
+        printf("nothing is attached\n");
+    for (size_t i = 0; i < count; i++)
+        if (detach(list[i].name, list[i].name) != 0)
+            code = EXIT_OWN;
+    free(list);
+    return code ? code : finish_output();
+}
+
+/* True for a name in the list: the only way to name an attachment whose cgroup was removed. */
+static bool is_name(const char *word) {
+    struct attach_state *list = NULL;
+    size_t count = 0;
+    char error[ATTACH_ERROR] = "";
+    bool found = false;
+    if (attach_list(&list, &count, error) != 0)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        found = found || strcmp(list[i].name, word) == 0;
+    free(list);
+    return found;
+}
+
+static int run_detach(int argc, char **argv) {
+    struct args a = args_begin(&verb_detach, argc, argv);
+    struct attach_wish wish = {.pid = 0};
+    struct attach_target target = {.pid = 0};
+    const char *name = NULL;
+    char error[ATTACH_ERROR] = "";
+    enum args_kind kind;
+    int failed;
+    while ((kind = args_next(&a)) != ARGS_END) {
+        failed = 0;
+        if (kind == ARGS_OPTION && (failed = target_option(&a, &wish)) < 0)
+            return args_unknown(&a);
+        if (kind == ARGS_WORD && is_name(a.word))
+            name = a.word;
+        else if (kind == ARGS_WORD)
+            failed = take_process(&a, &wish, "or a name that `unstall attach --list` shows");
+        if (failed)
+            return failed;
+    }
+    if (targets(&wish) + (name != NULL) != 1)
+        return complain("give one target: a PID, --cgroup, --unit, --container, --port, a name of "
+                        "`unstall attach --list`, or --all");
+    if (name)
+        return detach(name, name);
+    if (wish.all)
+        return detach_all();
+    if (!attach_name(&wish, &target) && attach_find(&wish, &target, error) != 0)
+        return complain("%s", error);
+    return detach(target.name, target.text);
+}
+
+const struct verb verb_detach = {
+    .name = "detach",
+    .summary = "End `unstall attach`, and give connections their own values back",
+    .usage = "[OPTION]... [PID|NAME]",
+    .help = "  PID, NAME         the process, or a name of `unstall attach --list`\n"
+            "  --unit NAME       what was attached to this unit of systemd\n"
+            "  --container NAME  to this container\n"
+            "  --cgroup PATH     to this cgroup\n"
+            "  --port PORT       to this port\n"
+            "  --all             all that is attached\n",
+    .run = run_detach,
 };

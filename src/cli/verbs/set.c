@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "args.h"
-#include "arms_words.h"
 #include "config.h"
 #include "control.h"
 #include "errors.h"
