@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,19 +13,79 @@
 
 #include "array.h"
 #include "conf.h"
+#include "config.h"
 #include "errors.h"
 #include "format.h"
+#include "guards.h"
 #include "library.h"
 #include "obstacles.h"
-#include "option_setting.h"
 #include "stats_files.h"
-#include "stats_prune.h"
-#include "supervised.h"
-#include "word_sizes.h"
+#include "stats_folder.h"
+#include "supervise.h"
 
 extern char **environ;
 
 /* ---- options --------------------------------------------------------- */
+
+static const struct {
+    const char *option, *variable;
+    const char *fixed; /* the value of an option that takes none */
+    bool is_path;
+} settings[] = {
+    {"--mode", "UNSTALL_MODE", NULL, false},
+    {"--window", "UNSTALL_WINDOW_US", NULL, false},
+    {"--small", "UNSTALL_SMALL", NULL, false},
+    {"--thread", "UNSTALL_THREAD", NULL, false},
+    {"--nodelay", "UNSTALL_NODELAY", NULL, false},
+    {"--quickack", "UNSTALL_QUICKACK", NULL, false},
+    {"--override", "UNSTALL_OVERRIDE", "1", false},
+    {"--ports", "UNSTALL_PORTS", NULL, false},
+    {"--peers", "UNSTALL_PEERS", NULL, false},
+    {"--programs", "UNSTALL_PROGRAMS", NULL, false},
+    {"--no-children", "UNSTALL_CHILDREN", "0", false},
+    {"--stats", "UNSTALL_STATS", NULL, true},
+    {"--no-stacks", "UNSTALL_STACKS", "0", false},
+    {"--report", "UNSTALL_REPORT", NULL, true},
+    {"--log", "UNSTALL_LOG", NULL, true},
+    {"--verbose", "UNSTALL_VERBOSE", NULL, false},
+};
+
+/* An absolute path: the program may change its folder before it writes there. */
+static const char *whole_path(const char *value) {
+    static char whole[2 * PATH_MAX];
+    char here[PATH_MAX];
+    if (!value[0] || value[0] == '/' || strcmp(value, "stderr") == 0 || !getcwd(here, sizeof(here)))
+        return value;
+    snprintf(whole, sizeof(whole), "%s/%s", here, value);
+    return whole;
+}
+
+/* Checks by the library's own parser, so that both accept the same values. */
+static void check_value(const char *option, const char *variable, const char *value) {
+    static struct config scratch;
+    const char *expected = NULL;
+    enum config_result result = config_set(&scratch, variable, value, &expected);
+    if (result == CONFIG_BAD)
+        exit(complain("%s %s: expected %s", option, value, expected));
+    if (result == CONFIG_UNKNOWN)
+        exit(complain("%s: this build does not know %s", option, variable));
+}
+
+bool option_setting(struct args *a, const char **variable, const char **value) {
+    for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
+        *value = settings[i].fixed;
+        bool taken =
+            *value ? args_flag(a, settings[i].option) : args_value(a, settings[i].option, value);
+        if (!taken)
+            continue;
+        if (settings[i].is_path)
+            *value = whole_path(*value);
+        check_value(settings[i].option, settings[i].variable, *value);
+        *variable = settings[i].variable;
+        return true;
+    }
+    return false;
+}
 
 void launch_set(const char *name, const char *value) {
     if (setenv(name, value, 1) != 0)
@@ -56,6 +117,132 @@ static int preload(const char *library) {
         return complain("LD_PRELOAD: %s", strerror(ENOMEM));
     launch_set("LD_PRELOAD", list);
     free(list);
+    return 0;
+}
+
+/* ---- the seccomp supervisor ------------------------------------------ */
+
+/* True if the supervisor cures a program in spite of this obstacle to a preload.
+ * For Go and static programs `run` chooses that by itself; for all others the user must ask for it. */
+static bool overcome(const struct launch *l, enum obstacle_kind kind) {
+    switch (kind) {
+    case OBSTACLE_GO:
+    case OBSTACLE_STATIC: return true;
+    case OBSTACLE_PRIVILEGES: /* see supervised_begin() */
+    case OBSTACLE_LIBC:
+    case OBSTACLE_NO_ELF:
+    case OBSTACLE_CLEARED:
+    case OBSTACLE_SANITIZER: return l->how == HOW_SECCOMP;
+    default: return false;
+    }
+}
+
+/* Sets l->supervised and the members about it.  Returns the obstacle that no way overcomes, or NULL. */
+static const struct obstacle *supervised_choose(struct launch *l, const struct obstacles *found) {
+    const struct obstacle *first = obstacles_first(found);
+    if (l->how == HOW_PRELOAD || l->how == HOW_PRELOAD_ONLY || (l->how == HOW_CHOSEN && !first))
+        return first;
+    for (unsigned i = 0; i < found->count; i++) {
+        const struct obstacle *o = &found->list[i];
+        if (!o->remark && !overcome(l, o->kind))
+            return o;
+        l->gains_rights |= o->kind == OBSTACLE_PRIVILEGES;
+        l->no_preload |= o->kind == OBSTACLE_SANITIZER;
+    }
+    l->supervised = true;
+    if (first)
+        snprintf(l->obstacle, sizeof(l->obstacle), "%s", first->reason);
+    return NULL;
+}
+
+static const char *why(const struct launch *l) {
+    return l->obstacle[0] ? l->obstacle : "--how seccomp";
+}
+
+/* Refuses settings that the supervisor cannot obey.  0, or the exit code and a complaint. */
+static int supervised_check(const struct launch *l) {
+    static const char *const choices[] = {"UNSTALL_PORTS", "UNSTALL_PEERS", "UNSTALL_PROGRAMS"};
+    const char *mode = getenv("UNSTALL_MODE");
+    if (mode && (strcmp(mode, "off") == 0 || strcmp(mode, "observe") == 0))
+        return complain(
+            "%s: %s; the seccomp supervisor cures and has no mode %s; leave the mode out "
+            "(--force runs it cured)",
+            l->argv[0], why(l), mode);
+    for (size_t i = 0; i < ARRAY_SIZE(choices); i++) {
+        const char *value = getenv(choices[i]);
+        if (value && *value)
+            return complain("%s: %s; the seccomp supervisor cures all connections and cannot obey "
+                            "%s=%s; unset it%s (--force ignores it)",
+                            l->argv[0], why(l), choices[i], value,
+                            i ? "" : ", or start the program without unstall and cure one port as root: "
+                                     "unstall attach --port PORT PID");
+    }
+    return 0;
+}
+
+static bool is_verbose(void) {
+    const char *level = getenv("UNSTALL_VERBOSE");
+    return level && (level[0] == '1' || level[0] == '2');
+}
+
+#define AS_IT_RUNS "start it without unstall and cure it as root: unstall attach PID"
+
+/* Complains with the reason and the next step. */
+static int refuse(const struct launch *l, int error) {
+    const char *program = l->argv[0];
+    if (error == -ENOSYS && !supervise_built())
+        return complain("%s: %s; this build has no seccomp supervisor; build it with libseccomp, "
+                        "or " AS_IT_RUNS,
+                        program, why(l));
+    if (error == -ENOSYS)
+        return complain("%s: %s; the seccomp supervisor needs Linux %d.%d", program, why(l),
+                        SUPERVISE_LEAST_MAJOR, SUPERVISE_LEAST_MINOR);
+    if (error == -EBUSY)
+        return complain("%s: %s; another program supervises this process by seccomp already, and the kernel "
+                        "allows one; " AS_IT_RUNS,
+                        program, why(l));
+    if (error == -EACCES)
+        return complain(
+            "%s: %s; the seccomp supervisor needs no_new_privs here, by which it would lose "
+            "these rights; start unstall run with CAP_SYS_ADMIN, or " AS_IT_RUNS
+            " (--force starts it without the rights)",
+            program, why(l));
+    return complain("%s: %s; the seccomp supervisor cannot start: %s", program, why(l),
+                    strerror(-error));
+}
+
+static bool is_under_ours(void) {
+    struct guard *guards;
+    size_t count = guards_find(&guards);
+    bool under = guard_of(getpid(), guards, count) != NULL;
+    free(guards);
+    return under;
+}
+
+/* Puts this process under the supervisor.  0, or the exit code and a complaint. */
+static int supervised_begin(const struct launch *l) {
+    bool no_new_privs, blind;
+    int error = supervise_begin(l->gains_rights && !l->force, &no_new_privs, &blind);
+    if (error == -EBUSY && is_under_ours()) {
+        if (is_verbose())
+            remark("%s: %s; it runs under the seccomp supervisor of an outer unstall run", l->argv[0],
+                   why(l));
+        return 0;
+    }
+    if (error) {
+        int code = refuse(l, error);
+        return l->force && error != -ESRCH ? 0 : code; /* ESRCH: the filter may be installed */
+    }
+    if (blind)
+        remark("%s: %s; a seccomp filter of the container forbids the supervisor to look at sockets "
+               "(pidfd_getfd), so a connection is not cured on which the program sets TCP_NODELAY itself, as "
+               "Go does on each; as root, outside of the container, unstall attach PID cures it",
+               l->argv[0], why(l));
+    else if (is_verbose())
+        remark(
+            "%s: %s; it runs under the seccomp supervisor, with TCP_NODELAY on its connections%s",
+            l->argv[0], why(l),
+            no_new_privs ? "; setuid programs that it starts gain no rights (no_new_privs)" : "");
     return 0;
 }
 

@@ -49,6 +49,10 @@ struct launch {
  * not.  A bad value ends the command with EXIT_OWN and a complaint. */
 bool launch_option(struct launch *l, struct args *a);
 
+/* The same of those alone that set a variable of the library: "--mode cork" is UNSTALL_MODE=cork.  A relative
+ * path becomes an absolute one. */
+bool option_setting(struct args *a, const char **variable, const char **value);
+
 /* The lines of --help about these options. */
 #define LAUNCH_HELP                                                                    \
     "  --mode MODE       off, observe, nodelay, cork, coalesce or auto\n"              \

@@ -11,9 +11,9 @@
 
 #include "dropin.h"
 #include "errors.h"
-#include "observe_folder.h"
 #include "reader.h"
 #include "service.h"
+#include "stats_folder.h"
 
 struct removal {
     const struct service_order *order;

@@ -14,10 +14,10 @@
 #include "array.h"
 #include "elf_facts.h"
 #include "errors.h"
+#include "library.h"
 #include "obstacles.h"
 #include "program.h"
 #include "unit.h"
-#include "word_sizes.h"
 
 struct check {
     const struct unit *u;

@@ -17,7 +17,6 @@
 #include "program.h"
 #include "python.h"
 #include "verbs.h"
-#include "word_sizes.h"
 
 /* Used by the analysis alone: LIBRARY and PROGRAM stand behind it; LIBRARY is empty without --library. */
 #define PRELOAD_ENTRY "--preload-entry"

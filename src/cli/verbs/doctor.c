@@ -17,7 +17,6 @@
 #include "stats_names.h"
 #include "stats_files.h"
 #include "verbs.h"
-#include "word_sizes.h"
 
 enum { EXIT_CANNOT_WORK = 1 };
 

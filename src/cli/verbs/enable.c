@@ -8,7 +8,7 @@
 
 #include "args.h"
 #include "errors.h"
-#include "option_setting.h"
+#include "launch.h"
 #include "service.h"
 #include "verbs.h"
 
