@@ -9,7 +9,7 @@ import pytest
 import shells
 from talkers import typical
 
-from harness import AnsweringPeer, bare_env, installed, only, program, run
+from harness import SOURCE_ROOT, AnsweringPeer, bare_env, installed, only, program, run
 
 
 @pytest.fixture(scope="module", name="root")
@@ -54,6 +54,13 @@ def test_the_command_needs_nothing_that_it_was_not_built_with(root):
     assert needed <= {"libc", "libm", "libelf", "libdw", "libpcap", "libncursesw", "libtinfo", "libz",
                       "libseccomp", "ld-linux-x86-64", "ld-linux-aarch64"}
     assert "RUNPATH" not in listed and "RPATH" not in listed
+
+
+@pytest.mark.parametrize("part", ["analysis", "pages"])
+def test_the_parts_in_python_are_installed_whole_and_nothing_beside_them(root, part):
+    (folder,), source = root.rglob(f"unstall/{part}"), SOURCE_ROOT / "src" / part
+    assert sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file()) == \
+        sorted(path.relative_to(source) for path in source.rglob("*.py"))
 
 
 def test_the_manual_is_installed(root):

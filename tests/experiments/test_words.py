@@ -293,11 +293,6 @@ def test_help_names_each_option_and_no_other():
     assert told == set(options.TABLE)
 
 
-def test_each_module_is_installed():
-    installed = re.findall(r"'([\w/]+\.py)'", (ANALYSIS / "meson.build").read_text())
-    assert sorted(installed) == sorted(str(path.relative_to(ANALYSIS)) for path in ANALYSIS.rglob("*.py"))
-
-
 # ---- the units of a live experiment ----
 
 def test_each_sum_of_a_unit_has_its_own_name():
