@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "report_facts.h"
-#include "counters.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "counters.h"
 #include "format.h"
+#include "process_facts.h"
+
+/* ---- facts that both forms state ------------------------------------- */
 
 uint64_t ran_ns(const struct reader_file *r) {
     const struct stats_header *h = &r->header;
@@ -16,63 +18,11 @@ uint64_t ran_ns(const struct reader_file *r) {
     return end > began ? end - began : 0;
 }
 
-/* Adds the start of one process, taken from its first connection.  A start much shorter than the time spent
- * waiting for answers does not count. */
-static void add_start(struct report_start *start, const struct reader_file *r) {
-    const struct stats_connection *first = NULL;
-    uint64_t waited = 0, loaded = r->header.loaded_monotonic_ns;
-    for (size_t i = 0; i < r->row_count; i++) {
-        const struct reader_row *row = &r->rows[i];
-        if (row->id.role != ROLE_DESTINATION)
-            continue;
-        waited += row->tally.counter[COUNT_EXCHANGE_NS];
-        for (size_t k = 0; k < r->connection_count; k++) {
-            const struct stats_connection *c = &r->connections[k];
-            if (c->row == row->index && c->first_write_us != UINT32_MAX &&
-                (!first || c->opened_ns < first->opened_ns))
-                first = c;
-        }
-    }
-    if (!first || !loaded || first->opened_ns < loaded)
-        return;
-    uint64_t connected = first->opened_ns - loaded;
-    uint64_t written = connected + first->first_write_us * UINT64_C(1000);
-    if (written < waited / 4)
-        return;
-    start->waited_ns += waited;
-    start->connected_ns += connected;
-    start->written_ns += written;
-    start->processes++;
-}
-
-struct report_start start_of(const struct stats_files *s) {
-    struct report_start start = {0};
-    for (size_t i = 0; i < s->count; i++)
-        add_start(&start, s->list[i]);
-    return start;
-}
-
 const struct reader_row *row_in(const struct reader_file *f, const struct reader_row *merged) {
     for (size_t i = 0; i < f->row_count; i++)
         if (stats_same_row(&f->rows[i].id, &merged->id))
             return &f->rows[i];
     return NULL;
-}
-
-/* The rows of an experiment have the modes of its arms. */
-bool is_past(const struct stats_files *s, const struct reader_row *row, unsigned *least, unsigned *most) {
-    *least = UINT_MAX;
-    *most = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        unsigned mode = s->list[i]->header.mode;
-        if (!row_in(s->list[i], row))
-            continue;
-        if (row->id.arm != 0xff || mode == row->id.mode)
-            return false;
-        *least = mode < *least ? mode : *least;
-        *most = mode > *most ? mode : *most;
-    }
-    return true;
 }
 
 bool modes_differ(const struct report *r) {
@@ -113,44 +63,6 @@ size_t programs_text(const struct stats_files *s, const struct reader_row *row, 
     return programs;
 }
 
-static int by_loss(const void *a, const void *b) {
-    const struct reader_row *x = *(const struct reader_row *const *)a;
-    const struct reader_row *y = *(const struct reader_row *const *)b;
-    if (lost_ns(&x->tally) != lost_ns(&y->tally))
-        return lost_ns(&x->tally) > lost_ns(&y->tally) ? -1 : 1;
-    uint64_t n = x->tally.counter[COUNT_EXCHANGES], m = y->tally.counter[COUNT_EXCHANGES];
-    if (n != m)
-        return n > m ? -1 : 1;
-    return x < y ? -1 : x > y; /* keep the order */
-}
-
-const struct reader_row **report_rows(const struct report *r, size_t *count) {
-    const struct reader_row **rows = calloc(r->row_count + 1, sizeof(struct reader_row *));
-    *count = 0;
-    for (size_t i = 0; rows && i < r->row_count; i++)
-        if (is_used(&r->rows[i]))
-            rows[(*count)++] = &r->rows[i];
-    if (rows)
-        qsort(rows, *count, sizeof(struct reader_row *), by_loss);
-    return rows;
-}
-
-void report_who(struct prose *p, const struct report *r, bool unnamed) {
-    if (r->who)
-        who_prose(p, r->who);
-    const struct reader_file *worst = unnamed ? report_heaviest(r->files, r->verdict->row) : NULL;
-    for (size_t i = 0; worst && !r->who && i <= r->files->count; i++) {
-        const struct reader_file *f = i ? r->files->list[i - 1] : worst;
-        struct prose target = {.used = 0};
-        if (f->life == LIFE_RUNS)
-            prose_add(&target, " %u", f->header.pid);
-        else
-            report_program(&target, r, f);
-        if (who_advice(p, f->header.program, target.text))
-            return;
-    }
-}
-
 unsigned report_losses(const struct stats_files *s, struct prose p[REPORT_LOSSES]) {
     unsigned long long connections = 0, rows = 0, oddities = 0;
     unsigned count = 0;
@@ -171,4 +83,100 @@ unsigned report_losses(const struct stats_files *s, struct prose p[REPORT_LOSSES
         prose_add(&p[count++], "%llu %s left out: the file is damaged", oddities,
                   oddities == 1 ? "entry is invalid and was" : "entries are invalid and were");
     return count;
+}
+
+/* ---- what to do next ------------------------------------------------- */
+
+/* True if $PATH finds the program by the last part of its path. */
+static bool is_in_path(const char *program) {
+    const char *slash = strrchr(program, '/'), *list = getenv("PATH");
+    size_t length = slash ? (size_t)(slash - program) : 0;
+    while (list && length) {
+        size_t n = strcspn(list, ":");
+        if (n == length && memcmp(list, program, n) == 0)
+            return true;
+        list = list[n] ? list + n + 1 : NULL;
+    }
+    return false;
+}
+
+/* The process that makes the verdict: it lost most time at the row, waited longest for its peer there, or, if
+ * there is no such time, was the busiest.  The report proposes to start its program again. */
+static const struct reader_file *heaviest(const struct stats_files *s, const struct reader_row *at) {
+    const struct reader_file *best = s->list[0];
+    uint64_t most = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct reader_row *row = at ? row_in(s->list[i], at) : NULL;
+        uint64_t lost = row ? lost_ns(&row->tally) + row->tally.counter[COUNT_PEER_STALL_NS] : 0;
+        uint64_t done = row ? row->tally.counter[COUNT_MESSAGES] + 1 : 0;
+        uint64_t weight = lost ? lost + (UINT64_C(1) << 62) : done;
+        if (weight > most) {
+            best = s->list[i];
+            most = weight;
+        }
+    }
+    return best;
+}
+
+/* " -- PROGRAM ARGUMENT...", as this process was started. */
+static void add_program(struct prose *p, const struct report *r, const struct reader_file *process) {
+    char name[64];
+    prose_add(p, " --");
+    if (r->argv) {
+        for (size_t i = 0; r->argv[i]; i++)
+            prose_add_word(p, r->argv[i]);
+    } else if (process->life != LIFE_RUNS || !process_command(p, (pid_t)process->header.pid)) {
+        const char *path = process->header.program;
+        prose_add_word(p, is_in_path(path) ? base_text(path, name, sizeof(name)) : path);
+        prose_add(p, " ...");
+    }
+}
+
+bool report_next(struct prose *p, const struct report *r, const struct report_verdict *v) {
+    static const char *const options[] = {
+        [FOUND_STALLS] = "unstall run --mode auto",
+        [FOUND_PEER_STALLS] = "unstall run --quickack auto",
+        [FOUND_CURED] = "unstall ab",
+        [FOUND_SUSPECTED] = "unstall ab",
+        [FOUND_UNSEEN] = NULL,
+        [FOUND_APPLICATION] = NULL,
+        [FOUND_NO_STALL] = NULL,
+        [FOUND_NOT_LOOKED] = "unstall observe",
+        [FOUND_NOTHING] = NULL,
+    };
+    if (!options[v->found] || (v->found == FOUND_STALLS && v->past))
+        return false;
+    bool cures = v->found == FOUND_STALLS && stats_mode_cures(v->row->id.mode);
+    const char *command = options[cures ? FOUND_CURED : v->found];
+    const struct reader_file *process = heaviest(r->files, v->row);
+    const bool runs = process->life == LIFE_RUNS;
+    /* a server does not end by itself, as each run of an experiment must */
+    const bool live = (cures || v->found == FOUND_CURED || v->found == FOUND_SUSPECTED) &&
+                      v->row->id.role == ROLE_LISTENER;
+    if (runs && v->found == FOUND_NOT_LOOKED) {
+        prose_add(p, process->control.killed ? "unstall set --unkill %u" : "unstall set %u observe",
+                  process->header.pid);
+    } else if (runs && live) {
+        prose_add(p, "unstall ab --live %u", process->header.pid);
+    } else {
+        prose_add(p, "%s%s", command, live ? " --live" : "");
+        add_program(p, r, process);
+    }
+    return true;
+}
+
+void report_who(struct prose *p, const struct report *r, bool unnamed) {
+    if (r->who)
+        who_prose(p, r->who);
+    const struct reader_file *worst = unnamed ? heaviest(r->files, r->verdict->row) : NULL;
+    for (size_t i = 0; worst && !r->who && i <= r->files->count; i++) {
+        const struct reader_file *f = i ? r->files->list[i - 1] : worst;
+        struct prose target = {.used = 0};
+        if (f->life == LIFE_RUNS)
+            prose_add(&target, " %u", f->header.pid);
+        else
+            add_program(&target, r, f);
+        if (who_advice(p, f->header.program, target.text))
+            return;
+    }
 }

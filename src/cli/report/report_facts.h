@@ -5,7 +5,6 @@
 #ifndef UNSTALL_CLI_REPORT_FACTS_H
 #define UNSTALL_CLI_REPORT_FACTS_H
 
-#include "json.h"
 #include "prose.h"
 #include "report.h"
 #include "stats_files.h"
@@ -16,15 +15,9 @@ enum { PROGRAMS_ROOM = 128 };
 /* How long the process has run; 0 if it is not known. */
 uint64_t ran_ns(const struct reader_file *r);
 
-/* When the programs first connected and first wrote. */
-struct report_start start_of(const struct stats_files *s);
-
 /* "python3 (pid 4711)", "nginx (4 processes)": the processes that stall at this row, or all (NULL).
  * The number of different programs. */
 size_t programs_text(const struct stats_files *s, const struct reader_row *row, char text[PROGRAMS_ROOM]);
-
-/* True if every process with this row has another mode by now, from `least` to `most`. */
-bool is_past(const struct stats_files *s, const struct reader_row *row, unsigned *least, unsigned *most);
 
 /* True if a row needs its mode to be told: not all processes and rows have the same one. */
 bool modes_differ(const struct report *r);
@@ -32,22 +25,8 @@ bool modes_differ(const struct report *r);
 /* The row of this process that was added to the merged one, or NULL. */
 const struct reader_row *row_in(const struct reader_file *f, const struct reader_row *merged);
 
-/* The rows with any counts, sorted by the time lost, largest first.  The caller frees the list.
- * NULL: no memory. */
-const struct reader_row **report_rows(const struct report *r, size_t *count);
-
-/* The process that makes the verdict: it lost most time at the row, waited longest for its peer there, or, if
- * there is no such time, was the busiest.  The report proposes to start its program again. */
-const struct reader_file *report_heaviest(const struct stats_files *s, const struct reader_row *at);
-
-/* " -- PROGRAM ARGUMENT...", as this process was started. */
-void report_program(struct prose *p, const struct report *r, const struct reader_file *process);
-
 /* The command to type next, with the program; false if there is none. */
 bool report_next(struct prose *p, const struct report *r, const struct report_verdict *v);
-
-/* The members of the JSON that a page shows beside the numbers.  `unnamed`: as of sites_json(). */
-void report_words(struct json *j, const struct report *r, bool unnamed);
 
 /* What the statistics files lack: sentences, and their number. */
 enum { REPORT_LOSSES = 3 };

@@ -99,11 +99,35 @@ static void print_row(FILE *out, const struct grid *g, const struct reader_row *
               });
 }
 
+static int by_loss(const void *a, const void *b) {
+    const struct reader_row *x = *(const struct reader_row *const *)a;
+    const struct reader_row *y = *(const struct reader_row *const *)b;
+    if (lost_ns(&x->tally) != lost_ns(&y->tally))
+        return lost_ns(&x->tally) > lost_ns(&y->tally) ? -1 : 1;
+    uint64_t n = x->tally.counter[COUNT_EXCHANGES], m = y->tally.counter[COUNT_EXCHANGES];
+    if (n != m)
+        return n > m ? -1 : 1;
+    return x < y ? -1 : x > y; /* keep the order */
+}
+
+/* The rows with any counts, sorted by the time lost, largest first.  The caller frees the list.
+ * NULL: no memory. */
+static const struct reader_row **sorted_rows(const struct report *r, size_t *count) {
+    const struct reader_row **rows = calloc(r->row_count + 1, sizeof(struct reader_row *));
+    *count = 0;
+    for (size_t i = 0; rows && i < r->row_count; i++)
+        if (is_used(&r->rows[i]))
+            rows[(*count)++] = &r->rows[i];
+    if (rows)
+        qsort(rows, *count, sizeof(struct reader_row *), by_loss);
+    return rows;
+}
+
 static void print_table(FILE *out, const struct report *r, bool ascii) {
     const struct grid g = grid_fit(columns, ARRAY_SIZE(columns),
                                    terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
     size_t count;
-    const struct reader_row **rows = report_rows(r, &count);
+    const struct reader_row **rows = sorted_rows(r, &count);
     uint64_t bounds = 0;
     bool modes = modes_differ(r), unknown = false;
     char text[NAME_ROOM];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report_verdict.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "counters.h"
@@ -87,6 +88,24 @@ static const struct reader_row *heaviest(const struct reader_row *rows, size_t c
         if (weight(&rows[i]) && (!best || weight(&rows[i]) > weight(best)))
             best = &rows[i];
     return best;
+}
+
+/* True if every process with this row has another mode by now, from `least` to `most`.  The rows of an
+ * experiment have the modes of its arms. */
+static bool is_past(const struct stats_files *s, const struct reader_row *row, unsigned *least,
+                    unsigned *most) {
+    *least = UINT_MAX;
+    *most = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        unsigned mode = s->list[i]->header.mode;
+        if (!row_in(s->list[i], row))
+            continue;
+        if (row->id.arm != 0xff || mode == row->id.mode)
+            return false;
+        *least = mode < *least ? mode : *least;
+        *most = mode > *most ? mode : *most;
+    }
+    return true;
 }
 
 /* Of the rows that stall still; where each has been replaced by a mode that cures, of those: `past`. */
@@ -368,6 +387,50 @@ static void no_stall(struct prose *p, const struct verdict *is, const struct rea
 }
 
 /* ---- not the network -------------------------------------------------- */
+
+/* Sums over the processes whose start is a fair share of their time: from the load to the first connect,
+ * from the load to the first write, and the wait for answers. */
+struct report_start {
+    uint64_t connected_ns, written_ns, waited_ns;
+    size_t processes;
+};
+
+/* Adds the start of one process, taken from its first connection.  A start much shorter than the time spent
+ * waiting for answers does not count. */
+static void add_start(struct report_start *start, const struct reader_file *r) {
+    const struct stats_connection *first = NULL;
+    uint64_t waited = 0, loaded = r->header.loaded_monotonic_ns;
+    for (size_t i = 0; i < r->row_count; i++) {
+        const struct reader_row *row = &r->rows[i];
+        if (row->id.role != ROLE_DESTINATION)
+            continue;
+        waited += row->tally.counter[COUNT_EXCHANGE_NS];
+        for (size_t k = 0; k < r->connection_count; k++) {
+            const struct stats_connection *c = &r->connections[k];
+            if (c->row == row->index && c->first_write_us != UINT32_MAX &&
+                (!first || c->opened_ns < first->opened_ns))
+                first = c;
+        }
+    }
+    if (!first || !loaded || first->opened_ns < loaded)
+        return;
+    uint64_t connected = first->opened_ns - loaded;
+    uint64_t written = connected + first->first_write_us * UINT64_C(1000);
+    if (written < waited / 4)
+        return;
+    start->waited_ns += waited;
+    start->connected_ns += connected;
+    start->written_ns += written;
+    start->processes++;
+}
+
+/* When the programs first connected and first wrote. */
+static struct report_start start_of(const struct stats_files *s) {
+    struct report_start start = {0};
+    for (size_t i = 0; i < s->count; i++)
+        add_start(&start, s->list[i]);
+    return start;
+}
 
 static uint64_t first_write_weight(const struct reader_tally *t) {
     uint64_t each = mean(t->counter[COUNT_FIRST_WRITE_NS], t->counter[COUNT_FIRST_WRITES]);

@@ -37,13 +37,6 @@ struct report_verdict {
     bool behind; /* most of its stalls are of a small message behind an earlier one: no pieces to join */
 };
 
-/* Sums over the processes whose start is a fair share of their time: from the load to the first connect,
- * from the load to the first write, and the wait for answers. */
-struct report_start {
-    uint64_t connected_ns, written_ns, waited_ns;
-    size_t processes;
-};
-
 /* `rows`: of all the files, merged. */
 void report_verdict_find(struct report_verdict *v, const struct stats_files *files,
                          const struct reader_row *rows, size_t count, bool ascii);
