@@ -84,7 +84,7 @@ static int restart(const struct removal *r, char (*units)[UNIT_ROOM], size_t cou
     int failed = 0;
     for (size_t i = 0; i < count; i++) {
         char *running = service_running(&r->order->manager, units[i]);
-        if (service_restart(&r->order->manager, running) != 0)
+        if (service_each(&r->order->manager, false, "restart", running) != 0)
             failed = EXIT_OWN;
         else
             service_forget_stats(&r->order->manager, units[i]);
@@ -99,7 +99,7 @@ static int finish(const struct removal *r, char (*units)[UNIT_ROOM], size_t coun
     if (r->removed && !r->order->dry_run) {
         if (!manager_runs(m))
             remark("systemd does not run here, so nothing was reloaded");
-        else if (service_reload(m) != 0)
+        else if (systemctl_do(m, false, "daemon-reload", NULL) != 0)
             return EXIT_OWN;
         else if (r->order->restart)
             failed = restart(r, units, count) ? EXIT_OWN : failed;

@@ -152,9 +152,7 @@ static int undo(const struct dropin *d, const struct manager *m, const char *bef
     int error = before ? dropin_write(d, before) : dropin_remove(d);
     if (error)
         return complain("%s: could not be taken back: %s", d->path, strerror(-error));
-    const char *words[] = {"daemon-reload", NULL};
-    struct said said = systemctl(m, words);
-    free(said.text);
+    systemctl_do(m, true, "daemon-reload", NULL);
     return EXIT_OWN;
 }
 
@@ -207,13 +205,14 @@ static void interruptible(bool on) {
 static int restart(const struct service_order *o, const struct unit *u, const struct dropin *d,
                    const char *before) {
     char *running = service_running(&o->manager, u->name);
-    int failed = service_restart(&o->manager, running);
+    int failed = service_each(&o->manager, false, "restart", running);
     if (!failed && running && *running)
         failed = service_check_running(&o->manager, running);
     if (failed) {
         undo(d, &o->manager, before);
-        service_forget_failures(&o->manager, running);
-        service_restart(&o->manager, running);
+        /* failed starts count against StartLimitBurst=, which would forbid the start without the library */
+        service_each(&o->manager, true, "reset-failed", running);
+        service_each(&o->manager, false, "restart", running);
         complain("%s: does not start with the library; all undone, and restarted without it",
                  u->name);
     } else if (!o->stats) {
@@ -231,7 +230,7 @@ static int write_and_reload(const struct service_order *o, const struct unit *u,
     if (error)
         return complain("%s: %s%s", d->path, strerror(-error),
                         o->manager.user ? "" : reader_refused(-error, ROOT));
-    if (service_reload(&o->manager) != 0) {
+    if (systemctl_do(&o->manager, false, "daemon-reload", NULL) != 0) {
         undo(d, &o->manager, before);
         return complain("%s: all undone", u->name);
     }

@@ -31,24 +31,11 @@ enum { EXIT_WITHOUT = 1 };
 static void take_file(struct status_processes *p, pid_t pid) {
     char path[PATH_MAX];
     struct reader_error ignored;
-    struct reader_file *file = NULL, **list;
+    struct reader_file *file = NULL;
     if (reader_find(pid, path, sizeof(path), &ignored) == 0)
         file = reader_read(path, READ_ROWS | READ_CONNECTIONS, &ignored);
-    list =
-        file ? reallocarray(p->files.list, p->files.count + 1, sizeof(struct reader_file *)) : NULL;
-    if (!list) {
-        reader_free(file);
-        return;
-    }
-    p->files.list = list;
-    p->files.list[p->files.count++] = file;
-    snprintf(p->mode, sizeof(p->mode), "%s", mode_name(file->header.mode));
-}
-
-static void free_files(struct status_processes *p) {
-    for (size_t i = 0; i < p->files.count; i++)
-        reader_free(p->files.list[i]);
-    free(p->files.list);
+    if (file && stats_files_add(&p->files, file) == 0)
+        snprintf(p->mode, sizeof(p->mode), "%s", mode_name(file->header.mode));
 }
 
 bool status_sums(const struct stats_files *files, struct status_sums *sums) {
@@ -142,7 +129,7 @@ static bool tell_unit(struct status *s, const char *name, bool instance) {
                                .verdict = status_judge(&p)};
     s->form->running(&r);
     bool all = p.with == p.count && strcmp(p.mode, "off") != 0 && strcmp(r.state, "failed") != 0;
-    free_files(&p);
+    stats_files_close(&p.files);
     properties_free(&u.p);
     return all;
 }
@@ -248,19 +235,6 @@ static struct status_group *group_of(struct status_beyond *b, const struct guard
     return g;
 }
 
-static void append(struct status_group *g, struct status_processes *p) {
-    struct status_processes *all = &g->processes;
-    struct reader_file **list =
-        reallocarray(all->files.list, all->files.count + p->files.count + 1, sizeof(struct reader_file *));
-    if (!list)
-        return;
-    all->files.list = list;
-    for (size_t i = 0; i < p->files.count; i++)
-        list[all->files.count++] = p->files.list[i];
-    free(p->files.list);
-    p->files = (struct stats_files){.list = NULL};
-}
-
 static void take_process(struct status_beyond *b, const struct process_facts *f, uint64_t start,
                          const struct guard *guard) {
     struct status_processes p = {.count = 1};
@@ -278,14 +252,16 @@ static void take_process(struct status_beyond *b, const struct process_facts *f,
         g->pids = more;
         more[g->processes.count++] = f->pid;
         g->processes.with += f->library[0] != '\0';
-        append(g, &p);
+        for (size_t i = 0; i < p.files.count; i++)
+            stats_files_add(&g->processes.files, p.files.list[i]);
+        p.files.count = 0;
         if (f->library[0])
             memcpy(g->processes.mode, p.mode, sizeof(p.mode));
         if (start < g->start || !g->program[0])
             memcpy(g->program, program, sizeof(program));
         g->start = start < g->start ? start : g->start;
     }
-    free_files(&p);
+    stats_files_close(&p.files);
 }
 
 static bool is_one_of(pid_t pid, const pid_t *list, size_t count) {
@@ -337,7 +313,7 @@ static void beyond_find(struct status_beyond *b, const pid_t *of_units, size_t c
 static void beyond_free(struct status_beyond *b) {
     for (size_t i = 0; i < b->group_count; i++) {
         free(b->groups[i].pids);
-        free_files(&b->groups[i].processes);
+        stats_files_close(&b->groups[i].processes.files);
     }
     free(b->groups);
     free(b->attached);

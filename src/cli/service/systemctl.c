@@ -101,41 +101,59 @@ static char *give_up(pid_t child, char *text, int seconds) {
     return asprintf(&text, "no answer within %d s; systemd or its bus hangs", seconds) < 0 ? NULL : text;
 }
 
-struct said systemctl(const struct manager *m, const char *const *words) {
-    const char *all[WORDS_MOST + 4] = {"systemctl", m->user ? "--user" : "--system", "--no-pager"};
-    struct said said = {0};
+/* Its exit code, or -errno if it could not be run; *text: its output and its errors. */
+static int run(const char *const *words, int seconds, char **text) {
     int ends[2], status = 0;
     pid_t child = 0;
     bool late = false;
-    for (size_t i = 0; i < WORDS_MOST && words[i]; i++)
-        all[i + 3] = words[i];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        said.code = -errno;
-        return said;
-    }
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return -errno;
     fflush(NULL);
     signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would hide that it has failed */
-    said.code = start(all, ends[1], &child);
+    int code = start(words, ends[1], &child);
     close(ends[1]);
-    if (said.code == 0) {
-        said.text = read_all(ends[0], limit_of(words[0]), &late);
+    if (code == 0) {
+        *text = read_all(ends[0], seconds, &late);
         if (late)
-            said.text = give_up(child, said.text, limit_of(words[0]));
+            *text = give_up(child, *text, seconds);
         hangs |= late;
         while (waitpid(child, &status, 0) < 0 && errno == EINTR)
             ;
-        said.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
     close(ends[0]);
-    for (size_t n = said.text ? strlen(said.text) : 0; n > 0 && said.text[n - 1] == '\n';)
-        said.text[--n] = '\0';
-    return said;
+    for (size_t n = *text ? strlen(*text) : 0; n > 0 && (*text)[n - 1] == '\n';)
+        (*text)[--n] = '\0';
+    return code;
 }
 
-const char *said_reason(const struct said *said) {
-    return said->code < 0              ? strerror(-said->code)
-           : said->text && *said->text ? said->text
-                                       : "it failed and said nothing";
+char *systemctl(const struct manager *m, bool quiet, const char *verb, const char *const *options,
+                const char *unit) {
+    const char *words[WORDS_MOST] = {"systemctl", m->user ? "--user" : "--system", "--no-pager", verb};
+    size_t count = 4;
+    char *text = NULL;
+    while (options && *options)
+        words[count++] = *options++;
+    if (unit) {
+        words[count++] = "--";
+        words[count++] = unit;
+    }
+    int code = run(words, limit_of(verb), &text);
+    if (code == 0 && text)
+        return text;
+    if (!quiet)
+        complain("systemctl %s%s%s: %s", verb, unit ? " " : "", unit ? unit : "",
+                 code < 0        ? strerror(-code)
+                 : text && *text ? text
+                                 : "it failed and said nothing");
+    free(text);
+    return NULL;
+}
+
+int systemctl_do(const struct manager *m, bool quiet, const char *verb, const char *unit) {
+    char *said = systemctl(m, quiet, verb, NULL, unit);
+    free(said);
+    return said ? 0 : EXIT_OWN;
 }
 
 /* ---- properties ------------------------------------------------------ */
@@ -153,15 +171,11 @@ const char *said_reason(const struct said *said) {
     "AppArmorProfile,SELinuxContext"
 
 bool properties_read(const struct manager *m, const char *unit, struct properties *p) {
-    const char *words[] = {"show", ASKED, "--", unit, NULL};
-    struct said said = systemctl(m, words);
-    if (said.code != 0 || !said.text) {
-        complain("systemctl show %s: %s", unit, said_reason(&said));
-        free(said.text);
+    const char *const asked[] = {ASKED, NULL};
+    p->text = systemctl(m, false, "show", asked, unit);
+    if (!p->text)
         return false;
-    }
-    p->text = said.text;
-    p->size = strlen(said.text) + 1;
+    p->size = strlen(p->text) + 1;
     for (char *c = p->text; *c; c++)
         if (*c == '\n')
             *c = '\0';
@@ -233,11 +247,11 @@ bool list_variable(const char *list, const char *name, char *value, size_t size)
 }
 
 bool manager_variable(const struct manager *m, const char *name, char *value, size_t size) {
-    const char *words[] = {"show", "--property=Environment", NULL};
-    struct said said = systemctl(m, words);
+    static const char *const asked[] = {"--property=Environment", NULL};
     static const char lead[] = "Environment=";
-    bool found = said.code == 0 && said.text && strncmp(said.text, lead, sizeof(lead) - 1) == 0 &&
-                 list_variable(said.text + sizeof(lead) - 1, name, value, size);
-    free(said.text);
+    char *said = systemctl(m, true, "show", asked, NULL);
+    bool found = said && strncmp(said, lead, sizeof(lead) - 1) == 0 &&
+                 list_variable(said + sizeof(lead) - 1, name, value, size);
+    free(said);
     return found;
 }

@@ -16,18 +16,14 @@ struct manager {
 /* True if systemd runs here as this manager, so that systemctl can ask it. */
 bool manager_runs(const struct manager *m);
 
-/* The result of a run of systemctl: output and errors in one text, without a final newline. */
-struct said {
-    int code; /* its exit code, or -errno if it could not be run */
-    char *text;
-};
+/* Runs `systemctl [--user] VERB [OPTION]... [-- UNIT]`; the last option is NULL.  What it says, without a
+ * final newline, for free(); NULL: it has failed, and unless `quiet` a complaint says why.  If it does not
+ * answer in time it is killed. */
+char *systemctl(const struct manager *m, bool quiet, const char *verb, const char *const *options,
+                const char *unit);
 
-/* Runs `systemctl [--user] WORD...`; the last word is NULL.  If it does not answer in time it is killed, and
- * the text says so.  free(said.text) belongs to the caller. */
-struct said systemctl(const struct manager *m, const char *const *words);
-
-/* Why it has failed, in words. */
-const char *said_reason(const struct said *said);
+/* The same without options, where nobody reads what it says.  0 or EXIT_OWN. */
+int systemctl_do(const struct manager *m, bool quiet, const char *verb, const char *unit);
 
 /* The lines NAME=VALUE of `systemctl show`.  A property that has several values has several lines. */
 struct properties {

@@ -147,14 +147,6 @@ void unit_free(struct unit *u) {
 
 /* ---- what enable and disable have systemd do ------------------------- */
 
-int service_reload(const struct manager *m) {
-    const char *words[] = {"daemon-reload", NULL};
-    struct said said = systemctl(m, words);
-    int failed = said.code ? complain("systemctl daemon-reload: %s", said_reason(&said)) : 0;
-    free(said.text);
-    return failed;
-}
-
 /* "foo@*.service" for a template; any other name as it is. */
 static void instances_pattern(const char *unit, char pattern[UNIT_ROOM + 1]) {
     const char *at = strstr(unit, "@.");
@@ -165,16 +157,11 @@ static void instances_pattern(const char *unit, char pattern[UNIT_ROOM + 1]) {
 char *service_running(const struct manager *m, const char *unit) {
     char pattern[UNIT_ROOM + 1], name[UNIT_ROOM];
     instances_pattern(unit, pattern);
-    const char *words[] = {
-        "list-units", "--plain", "--no-legend", "--state=active,reloading,activating",
-        "--",         pattern,   NULL};
-    struct said said = systemctl(m, words);
-    if (said.code != 0) {
-        free(said.text);
-        return NULL;
-    }
-    char *out = said.text; /* the first word of each line, in place */
-    for (char *line = said.text, *next; line && *line; line = next) {
+    static const char *const options[] = {"--plain", "--no-legend",
+                                          "--state=active,reloading,activating", NULL};
+    char *said = systemctl(m, true, "list-units", options, pattern);
+    char *out = said; /* the first word of each line, in place */
+    for (char *line = said, *next; line && *line; line = next) {
         next = line + strcspn(line, "\n");
         if (*next)
             *next++ = '\0';
@@ -184,7 +171,7 @@ char *service_running(const struct manager *m, const char *unit) {
     }
     if (out)
         *out = '\0';
-    return said.text;
+    return said;
 }
 
 bool next_unit(const char **units, char name[UNIT_ROOM]) {
@@ -196,16 +183,11 @@ bool next_unit(const char **units, char name[UNIT_ROOM]) {
     return true;
 }
 
-int service_restart(const struct manager *m, const char *units) {
+int service_each(const struct manager *m, bool quiet, const char *verb, const char *units) {
     char name[UNIT_ROOM];
     int failed = 0;
-    while (next_unit(&units, name)) {
-        const char *words[] = {"restart", "--", name, NULL};
-        struct said said = systemctl(m, words);
-        if (said.code)
-            failed = complain("systemctl restart %s: %s", name, said_reason(&said));
-        free(said.text);
-    }
+    while (next_unit(&units, name))
+        failed |= systemctl_do(m, quiet, verb, name);
     return failed;
 }
 
@@ -225,13 +207,4 @@ int service_check_running(const struct manager *m, const char *units) {
         properties_free(&p);
     }
     return failed;
-}
-
-/* Failed starts count against StartLimitBurst=, which would forbid the start without the library. */
-void service_forget_failures(const struct manager *m, const char *units) {
-    char name[UNIT_ROOM];
-    while (next_unit(&units, name)) {
-        const char *words[] = {"reset-failed", "--", name, NULL};
-        free(systemctl(m, words).text);
-    }
 }

@@ -41,19 +41,13 @@ bool exec_path(const char *exec, char *path, size_t size);
 /* "" or "--user ", for commands in messages. */
 const char *manager_option(const struct manager *m);
 
-/* Has systemd read its units again.  0, or EXIT_OWN and a complaint. */
-int service_reload(const struct manager *m);
-
 /* The unit if it runs, or the running instances of a template, a name a line; the caller frees the text.
- * service_restart restarts these: 0, or EXIT_OWN and a complaint for each that fails. */
+ * service_each does something with these, as systemctl_do(). */
 char *service_running(const struct manager *m, const char *unit);
-int service_restart(const struct manager *m, const char *units);
+int service_each(const struct manager *m, bool quiet, const char *verb, const char *units);
 
 /* 0 if they still run half a second later, else EXIT_OWN and a complaint for each that does not. */
 int service_check_running(const struct manager *m, const char *units);
-
-/* Resets systemd's count of their failed starts. */
-void service_forget_failures(const struct manager *m, const char *units);
 
 /* The next of these names; false at the end. */
 bool next_unit(const char **units, char name[UNIT_ROOM]);

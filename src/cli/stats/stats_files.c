@@ -37,7 +37,7 @@ bool is_service(const char *word, char *path, size_t bytes) {
     return n > 0 && (size_t)n < bytes && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static int add(struct stats_files *s, struct reader_file *r) {
+int stats_files_add(struct stats_files *s, struct reader_file *r) {
     struct reader_file **list =
         reallocarray(s->list, s->count + 1, sizeof(struct reader_file *));
     if (!list) {
@@ -54,7 +54,7 @@ static int add_file(struct stats_files *s, const char *path, unsigned want) {
     struct reader_file *r = reader_read(path, want, &error);
     if (!r)
         return complain("%s", error.text);
-    return add(s, r);
+    return stats_files_add(s, r);
 }
 
 static int add_process(struct stats_files *s, int pid, unsigned want) {
@@ -134,7 +134,7 @@ static int add_entry(struct stats_files *s, const char *folder, const char *name
     struct reader_file *r =
         n > 0 && (size_t)n < sizeof(path) ? reader_read(path, want, &error) : NULL;
     if (r)
-        return add(s, r);
+        return stats_files_add(s, r);
     s->refused++;
     if (!quiet)
         remark("%s", error.text);

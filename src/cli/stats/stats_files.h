@@ -30,6 +30,9 @@ int stats_files_open(struct stats_files *s, const char *word, unsigned want, boo
 int stats_files_may_come(const struct stats_files *s, const char *word);
 void stats_files_close(struct stats_files *s);
 
+/* One more, which stats_files_close() will free.  0, or EXIT_OWN, and it is freed: no memory. */
+int stats_files_add(struct stats_files *s, struct reader_file *r);
+
 /* True, and *pid, if the word is a process id. */
 bool is_pid(const char *word, int *pid);
 
