@@ -19,7 +19,7 @@
 #include "pins.h"
 #include "stats_names.h"
 
-static int open_map(const char *name, const char *pin) {
+static int open_map(const char *name, enum pin pin) {
     char path[PIN_PATH];
     attach_pin_path(name, pin, path);
     int fd = bpf_obj_get(path);

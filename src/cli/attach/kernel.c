@@ -147,7 +147,7 @@ static int refuse_overlap(const char *name, const struct attach_config *c, char 
 static int reserve(const struct attach_bpf *b, const struct attach_target *t,
                    const struct attach_config *c, bool *made, char error[ATTACH_ERROR]) {
     char path[PIN_PATH];
-    attach_pin_path(t->name, "", path);
+    attach_pin_path(t->name, PIN_FOLDER, path);
     int lock = pins_lock(error);
     if (lock < 0)
         return lock;

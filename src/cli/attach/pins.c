@@ -18,8 +18,15 @@
 #include "attach.h"
 #include "programs.h"
 
-void attach_pin_path(const char *name, const char *pin, char path[PIN_PATH]) {
-    snprintf(path, PIN_PATH, ATTACH_FOLDER "/%s%s%s", name, pin[0] ? "/" : "", pin);
+void attach_pin_path(const char *name, enum pin pin, char path[PIN_PATH]) {
+    static const char *const pins[] = {
+        [PIN_CONFIG] = "/config",           [PIN_SOCKETS] = "/sockets",   [PIN_RESTORE] = "/restore",
+        [PIN_SET] = "/setsockopt",          [PIN_GET] = "/getsockopt",    [PIN_CONNECTIONS] = "/connections",
+        [PIN_ARMS] = "/arms",               [PIN_SENT] = "/sent",         [PIN_RECEIVED] = "/received",
+        [PIN_DATA] = "/data",               [PIN_STATE] = "/state",       [PIN_EVENTS] = "/events",
+        [PIN_CREATE] = "/create",           [PIN_FOLDER] = "",
+    };
+    snprintf(path, PIN_PATH, ATTACH_FOLDER "/%s%s", name, pins[pin]);
 }
 
 /* ---- the folder of all ------------------------------------------------------------ */
@@ -113,7 +120,7 @@ void attach_look(const char *name, struct attach_state *s) {
     __u32 size = sizeof(info), key = 0;
     *s = (struct attach_state){.known = false};
     snprintf(s->name, sizeof(s->name), "%s", name);
-    attach_pin_path(name, "", path);
+    attach_pin_path(name, PIN_FOLDER, path);
     s->there = check(ignored) == 0 && access(path, F_OK) == 0;
     attach_pin_path(name, PIN_CONFIG, path);
     int map = s->there ? bpf_obj_get(path) : -1;
@@ -154,17 +161,20 @@ int attach_list(struct attach_state **list, size_t *count, char error[ATTACH_ERR
 
 /* ---- taking away ------------------------------------------------------------------ */
 
-/* A link also gets detached from its cgroup: another process may have a descriptor of it, and removing the
- * pin would then not end it. */
-static void take_away(const char *name, const char *pin, bool is_link) {
+/* These, the last one first.  A link also gets detached from its cgroup: another process may have a
+ * descriptor of it, and removing the pin would then not end it.  (The kernel refuses that of a map, and of
+ * `restore`.) */
+static void take_away(const char *name, enum pin first, enum pin last) {
     char path[PIN_PATH];
-    attach_pin_path(name, pin, path);
-    int link = is_link ? bpf_obj_get(path) : -1;
-    if (link >= 0) {
-        bpf_link_detach(link);
-        close(link);
+    for (int pin = (int)last; pin >= (int)first; pin--) {
+        attach_pin_path(name, (enum pin)pin, path);
+        int fd = bpf_obj_get(path);
+        if (fd >= 0) {
+            bpf_link_detach(fd);
+            close(fd);
+        }
+        unlink(path);
     }
-    unlink(path);
 }
 
 static int open_restore(const void *name) {
@@ -174,16 +184,7 @@ static int open_restore(const void *name) {
     return fd < 0 ? -errno : fd;
 }
 
-static void take_away_experiment(const char *name) {
-    take_away(name, PIN_SENT, true);
-    take_away(name, PIN_RECEIVED, true);
-    take_away(name, PIN_DATA, true);
-    take_away(name, PIN_STATE, true);
-    take_away(name, PIN_CONNECTIONS, false);
-    take_away(name, PIN_ARMS, false);
-}
-
-static bool is_pinned(const char *name, const char *pin) {
+static bool is_pinned(const char *name, enum pin pin) {
     char path[PIN_PATH];
     attach_pin_path(name, pin, path);
     return access(path, F_OK) == 0;
@@ -199,7 +200,7 @@ static int ensure_restore(const struct attach_state *s, char error[ATTACH_ERROR]
     int failed = s->known ? programs_pin_restore_again(s->name) : -ENOENT;
     if (failed)
         snprintf(error, ATTACH_ERROR,
-                 "%s/%s/" PIN_RESTORE " is missing and cannot be made again (%s): cured connections keep "
+                 "%s/%s/restore is missing and cannot be made again (%s): cured connections keep "
                  "TCP_NODELAY until they end; rm -r %s/%s ends the cure of new ones",
                  ATTACH_FOLDER, s->name, strerror(-failed), ATTACH_FOLDER, s->name);
     return failed;
@@ -222,10 +223,10 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
     if (refused)
         return refused == -ENOENT ? -EIO : refused; /* -ENOENT: there is no attachment */
     const struct attach_scope scope = {s.config.pid, s.config.path};
-    take_away(name, PIN_CREATE, true);
-    take_away_experiment(name);
+    take_away(name, PIN_CREATE, PIN_CREATE);
+    take_away(name, PIN_CONNECTIONS, PIN_STATE);
     attach_walk(open_restore, name, &scope, &missed);
-    take_away(name, PIN_EVENTS, true);
+    take_away(name, PIN_EVENTS, PIN_EVENTS);
     int walked = attach_walk(open_restore, name, &scope, &missed);
     if (walked < 0 && walked != -ENOENT) { /* -ENOENT: it came to its end before anything was set */
         snprintf(error, ATTACH_ERROR,
@@ -233,12 +234,8 @@ int attach_end(const char *name, char error[ATTACH_ERROR]) {
                  strerror(-walked));
         return walked;
     }
-    take_away(name, PIN_SET, true);
-    take_away(name, PIN_GET, true);
-    take_away(name, PIN_RESTORE, false);
-    take_away(name, PIN_SOCKETS, false);
-    take_away(name, PIN_CONFIG, false);
-    attach_pin_path(name, "", path);
+    take_away(name, PIN_CONFIG, PIN_GET);
+    attach_pin_path(name, PIN_FOLDER, path);
     int failed = rmdir(path) == 0 || errno == ENOENT ? 0 : -errno;
     pins_unlock(pins_lock(ignored)); /* removes the folder above if it was the last one */
     if (failed)

@@ -20,24 +20,27 @@
 
 #include "target.h"
 
-/* In the order in which they are made. */
-#define PIN_CONFIG      "config"  /* a map */
-#define PIN_SOCKETS     "sockets" /* a map */
-#define PIN_RESTORE     "restore" /* reading it puts all sockets of the namespace back */
-#define PIN_SET         "setsockopt"
-#define PIN_GET         "getsockopt"
-#define PIN_CONNECTIONS "connections" /* of an experiment: a map */
-#define PIN_ARMS        "arms"        /* likewise */
-#define PIN_SENT        "sent"        /* its tracepoints */
-#define PIN_RECEIVED    "received"
-#define PIN_DATA        "data"
-#define PIN_STATE       "state"
-#define PIN_EVENTS      "events"
-#define PIN_CREATE      "create"
+/* In the order in which they are made; those of an experiment are from PIN_CONNECTIONS to PIN_STATE. */
+enum pin {
+    PIN_CONFIG,  /* a map */
+    PIN_SOCKETS, /* a map */
+    PIN_RESTORE, /* reading it puts all sockets of the namespace back */
+    PIN_SET,     /* setsockopt(2) */
+    PIN_GET,
+    PIN_CONNECTIONS, /* a map */
+    PIN_ARMS,        /* likewise */
+    PIN_SENT,        /* its tracepoints */
+    PIN_RECEIVED,
+    PIN_DATA,
+    PIN_STATE,
+    PIN_EVENTS,
+    PIN_CREATE,
+    PIN_FOLDER, /* the folder of all these */
+};
 
 enum { PIN_PATH = 160 };
 
-void attach_pin_path(const char *name, const char *pin, char path[PIN_PATH]);
+void attach_pin_path(const char *name, enum pin pin, char path[PIN_PATH]);
 
 /* Makes the folder, and waits.  Its descriptor, or -errno with a sentence; -EINTR: a signal came. */
 int pins_lock(char error[ATTACH_ERROR]);

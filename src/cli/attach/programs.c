@@ -54,7 +54,7 @@ int programs_load(struct attach_bpf **opened, const struct attach_config *c) {
 }
 
 /* Pins a link, which then belongs to the file system alone. */
-static int pin_link(struct bpf_link *link, const char *name, const char *pin) {
+static int pin_link(struct bpf_link *link, const char *name, enum pin pin) {
     char path[PIN_PATH];
     if (!link)
         return -errno;
@@ -64,48 +64,38 @@ static int pin_link(struct bpf_link *link, const char *name, const char *pin) {
     return failed;
 }
 
-static int pin_map(const struct bpf_map *map, const char *name, const char *pin) {
+static int pin_map(const struct bpf_map *map, const char *name, enum pin pin) {
     char path[PIN_PATH];
     attach_pin_path(name, pin, path);
     return bpf_obj_pin(bpf_map__fd(map), path) == 0 ? 0 : -errno;
 }
 
-/* Attach the measuring programs before any connection gets its arm. */
-static int pin_experiment(struct attach_bpf *b, const char *name) {
-    int failed = pin_map(b->maps.connections, name, PIN_CONNECTIONS);
-    if (!failed)
-        failed = pin_map(b->maps.arms, name, PIN_ARMS);
-    if (!failed)
-        failed = pin_link(bpf_program__attach(b->progs.after_send), name, PIN_SENT);
-    if (!failed)
-        failed = pin_link(bpf_program__attach(b->progs.before_receive), name, PIN_RECEIVED);
-    if (!failed)
-        failed = pin_link(bpf_program__attach(b->progs.after_data), name, PIN_DATA);
-    if (!failed)
-        failed = pin_link(bpf_program__attach(b->progs.after_state), name, PIN_STATE);
-    return failed;
+static int pin_one(const struct attach_bpf *b, const char *name, enum pin pin, int cgroup) {
+    switch (pin) {
+    case PIN_CONFIG: return pin_map(b->maps.config, name, pin);
+    case PIN_SOCKETS: return pin_map(b->maps.sockets, name, pin);
+    case PIN_RESTORE: return pin_link(bpf_program__attach_iter(b->progs.restore, NULL), name, pin);
+    case PIN_SET: return pin_link(bpf_program__attach_cgroup(b->progs.on_setsockopt, cgroup), name, pin);
+    case PIN_GET: return pin_link(bpf_program__attach_cgroup(b->progs.on_getsockopt, cgroup), name, pin);
+    case PIN_CONNECTIONS: return pin_map(b->maps.connections, name, pin);
+    case PIN_ARMS: return pin_map(b->maps.arms, name, pin);
+    case PIN_SENT: return pin_link(bpf_program__attach(b->progs.after_send), name, pin);
+    case PIN_RECEIVED: return pin_link(bpf_program__attach(b->progs.before_receive), name, pin);
+    case PIN_DATA: return pin_link(bpf_program__attach(b->progs.after_data), name, pin);
+    case PIN_STATE: return pin_link(bpf_program__attach(b->progs.after_state), name, pin);
+    case PIN_EVENTS: return pin_link(bpf_program__attach_cgroup(b->progs.on_event, cgroup), name, pin);
+    case PIN_CREATE: return pin_link(bpf_program__attach_cgroup(b->progs.on_create, cgroup), name, pin);
+    default: return -EINVAL;
+    }
 }
 
-/* Attach the program that puts values back before any other program sets one. */
-static int pin_all(struct attach_bpf *b, const struct attach_target *t, int cgroup,
-                   bool experiment) {
-    int failed = pin_map(b->maps.sockets, t->name, PIN_SOCKETS);
-    if (!failed)
-        failed = pin_link(bpf_program__attach_iter(b->progs.restore, NULL), t->name, PIN_RESTORE);
-    if (!failed)
-        failed =
-            pin_link(bpf_program__attach_cgroup(b->progs.on_setsockopt, cgroup), t->name, PIN_SET);
-    if (!failed)
-        failed =
-            pin_link(bpf_program__attach_cgroup(b->progs.on_getsockopt, cgroup), t->name, PIN_GET);
-    if (!failed && experiment)
-        failed = pin_experiment(b, t->name);
-    if (!failed)
-        failed =
-            pin_link(bpf_program__attach_cgroup(b->progs.on_event, cgroup), t->name, PIN_EVENTS);
-    if (!failed && t->pid)
-        failed =
-            pin_link(bpf_program__attach_cgroup(b->progs.on_create, cgroup), t->name, PIN_CREATE);
+/* The program that puts values back is attached before any other sets one, and the measuring programs before
+ * any connection gets its arm. */
+static int pin_all(struct attach_bpf *b, const struct attach_target *t, int cgroup, bool experiment) {
+    int failed = 0;
+    for (int pin = PIN_SOCKETS; pin < PIN_FOLDER && !failed; pin++)
+        if ((experiment || pin < PIN_CONNECTIONS || pin > PIN_STATE) && (t->pid || pin != PIN_CREATE))
+            failed = pin_one(b, t->name, (enum pin)pin, cgroup);
     return failed;
 }
 
@@ -149,7 +139,7 @@ static int take_sockets(struct attach_bpf *b, const struct attach_target *t, str
 /* ---- the whole ----------------------------------------------------------------------------- */
 
 int programs_pin_config(const struct attach_bpf *b, const char *name) {
-    return pin_map(b->maps.config, name, PIN_CONFIG);
+    return pin_one(b, name, PIN_CONFIG, -1);
 }
 
 int programs_begin(struct attach_bpf *b, const struct attach_target *t, bool experiment,
@@ -170,7 +160,7 @@ void programs_free(struct attach_bpf *b) {
 
 /* ---- a lost way back --------------------------------------------------------------------------- */
 
-static int reuse_map(struct bpf_map *map, const char *name, const char *pin) {
+static int reuse_map(struct bpf_map *map, const char *name, enum pin pin) {
     char path[PIN_PATH];
     attach_pin_path(name, pin, path);
     int fd = bpf_obj_get(path);
@@ -199,7 +189,7 @@ int programs_pin_restore_again(const char *name) {
         return -errno;
     int failed = load_restore_alone(b, name);
     if (!failed)
-        failed = pin_link(bpf_program__attach_iter(b->progs.restore, NULL), name, PIN_RESTORE);
+        failed = pin_one(b, name, PIN_RESTORE, -1);
     attach_bpf__destroy(b);
     return failed;
 }
