@@ -42,8 +42,7 @@ PRELOAD = Tree("src/preload", "libunstall-{}.a", r"^layers = \[([^]]*)\]", r"'(\
 CLI = Tree("src/cli", "libcli-{}.a", r"^cli_folders = \{(.*?)^\}", r"^  '(\w+)': \{",
            {"stats_file": "src/stats_file"}, "",
            frozenset({"scan/exact", "scan/exact_none", "attach/kernel", "attach/kernel_none", "attach/pins",
-                      "attach/walk", "supervise/notice", "supervise/supervise", "supervise/supervise_none",
-                      "supervise/worker"}))
+                      "supervise/supervise", "supervise/supervise_none"}))
 
 
 def upcalls(header):
