@@ -57,5 +57,5 @@ def test_two_softwares_have_no_sign_in_common():
 def test_no_row_has_more_signs_than_the_c_table_takes():
     most = max(len(getattr(victim.affected, kind)) for _, victim in affected.all_affected()
                for kind in ("programs", "words", "libraries"))
-    header = (affected.TABLE.parent / "affected.h").read_text("utf-8")
+    header = (affected.TABLE.parent / "diagnosis.h").read_text("utf-8")
     assert most <= int(re.search(r"AFFECTED_SIGNS = (\d+)", header).group(1))

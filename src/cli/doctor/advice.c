@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "affected.h"
 #include "diagnosis.h"
 
 __attribute__((format(printf, 3, 4))) static void add(char list[ADVICE_MOST][ADVICE_ROOM],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "affected.h"
+#include "diagnosis.h"
 
 #include <stdio.h>
 #include <string.h>
