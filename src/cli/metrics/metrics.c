@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "array.h"
-#include "counters.h"
 #include "format.h"
 #include "stats_names.h"
 

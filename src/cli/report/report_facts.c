@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "counters.h"
+#include "stats_names.h"
 #include "format.h"
 #include "process_facts.h"
 

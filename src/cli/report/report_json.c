@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "counters.h"
 #include "format.h"
 #include "json.h"
 #include "ladder.h"

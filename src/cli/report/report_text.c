@@ -8,7 +8,6 @@
 
 #include "array.h"
 #include "bars.h"
-#include "counters.h"
 #include "format.h"
 #include "grid.h"
 #include "prose.h"

@@ -4,7 +4,6 @@
 #include <limits.h>
 #include <string.h>
 
-#include "counters.h"
 #include "format.h"
 #include "late.h"
 #include "report_facts.h"

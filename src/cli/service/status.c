@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "cgroup_pids.h"
-#include "counters.h"
 #include "errors.h"
 #include "format.h"
 #include "guards.h"

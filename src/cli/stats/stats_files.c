@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,17 +12,15 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "args.h"
 #include "errors.h"
 #include "prose.h"
 
 bool is_pid(const char *word, int *pid) {
-    char *end = NULL;
-    errno = 0;
-    long n = strtol(word, &end, 10);
-    if (word[0] < '0' || word[0] > '9' || *end || errno || n <= 0 || n > INT32_MAX)
-        return false;
-    *pid = (int)n;
-    return true;
+    long n = 0;
+    bool is = is_number(word, 1, INT_MAX, &n);
+    *pid = is ? (int)n : *pid;
+    return is;
 }
 
 /* enable writes `%t/unstall/%N` into the drop-in: /run, and the name without its suffix. */

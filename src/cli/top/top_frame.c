@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "counters.h"
 #include "errors.h"
 #include "format.h"
 #include "prose.h"

@@ -18,7 +18,6 @@
 #include "bars.h"
 #include "clock_ns.h"
 #include "control.h"
-#include "counters.h"
 #include "errors.h"
 #include "format.h"
 #include "sites.h"
