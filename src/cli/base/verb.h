@@ -17,4 +17,8 @@ struct verb {
     int (*run)(int argc, char **argv);
 };
 
+extern const struct verb verb_ab, verb_attach, verb_detach, verb_disable, verb_doctor, verb_enable,
+    verb_explain, verb_metrics, verb_observe, verb_report, verb_run, verb_scan, verb_set, verb_status,
+    verb_top;
+
 #endif

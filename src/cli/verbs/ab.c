@@ -16,7 +16,6 @@
 #include "library.h"
 #include "program.h"
 #include "python.h"
-#include "verbs.h"
 
 /* Used by the analysis alone: LIBRARY and PROGRAM stand behind it; LIBRARY is empty without --library. */
 #define PRELOAD_ENTRY "--preload-entry"

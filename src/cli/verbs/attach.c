@@ -25,7 +25,6 @@
 #include "policy.h"
 #include "process_facts.h"
 #include "steer.h"
-#include "verbs.h"
 
 enum { EXIT_NOTHING = 1 };
 

@@ -16,7 +16,6 @@
 #include "reader.h"
 #include "stats_names.h"
 #include "stats_files.h"
-#include "verbs.h"
 
 enum { EXIT_CANNOT_WORK = 1 };
 

@@ -10,7 +10,6 @@
 #include "errors.h"
 #include "launch.h"
 #include "service.h"
-#include "verbs.h"
 
 static void take_setting(struct service_order *o, const char *variable, const char *value) {
     char *copy = strdup(value); /* a completed path is overwritten by the next */

@@ -14,7 +14,6 @@
 #include "prose.h"
 #include "render.h"
 #include "terminal.h"
-#include "verbs.h"
 
 static void on_interrupt(int signal_number) {
     (void)signal_number;

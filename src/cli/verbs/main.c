@@ -12,7 +12,6 @@
 #include "array.h"
 #include "errors.h"
 #include "program.h"
-#include "verbs.h"
 
 /* By what they are for; a line without a verb is the title of those behind it. */
 static const struct {

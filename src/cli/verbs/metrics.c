@@ -12,7 +12,6 @@
 #include "errors.h"
 #include "host_metrics.h"
 #include "http.h"
-#include "verbs.h"
 
 /* ---- the form that the client accepts -------------------------------------- */
 

@@ -24,7 +24,6 @@
 #include "stats_folder.h"
 #include "survey.h"
 #include "terminal.h"
-#include "verbs.h"
 
 struct options {
     const char *report; /* a file; "stderr"; "-": standard output */

@@ -6,7 +6,6 @@
 
 #include "args.h"
 #include "errors.h"
-#include "verbs.h"
 
 static int report(const char *word, bool json, const char *page) {
     struct stats_files s;

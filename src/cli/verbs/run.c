@@ -5,7 +5,6 @@
 #include "args.h"
 #include "errors.h"
 #include "launch.h"
-#include "verbs.h"
 
 static bool how_option(struct launch *l, struct args *a) {
     const char *how;

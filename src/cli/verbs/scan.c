@@ -15,7 +15,6 @@
 #include "survey.h"
 #include "terminal.h"
 #include "unit.h"
-#include "verbs.h"
 
 struct scan {
     struct survey survey;

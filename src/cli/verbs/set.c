@@ -16,7 +16,6 @@
 #include "stats_names.h"
 #include "stats_files.h"
 #include "steer.h"
-#include "verbs.h"
 
 enum { WAIT_MS = 1000, TARGETS = 256 };
 

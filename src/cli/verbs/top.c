@@ -9,7 +9,6 @@
 #include "errors.h"
 #include "terminal.h"
 #include "top_frame.h"
-#include "verbs.h"
 
 static void wait_for(double seconds) {
     struct timespec t = {.tv_sec = (time_t)seconds,
