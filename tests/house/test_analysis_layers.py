@@ -14,7 +14,7 @@ LAYERS = ["record", "inference", "experiment", "report", ""]  # lowest first; ""
 
 # A calculation is the same in an experiment, in a merge and in a resampled test, so inference/ reaches
 # nothing outside its arguments: no file, no process, no clock.
-PURE = {"copy", "dataclasses", "math", "numpy", "random", "shlex", "statistics"}
+PURE = {"bisect", "copy", "dataclasses", "functools", "math", "numpy", "random", "shlex", "statistics"}
 
 
 def imported(path):

@@ -10,6 +10,7 @@ made ten times as slow is one outlier, and does not move the estimate as it move
 has the reasons.
 """
 
+import functools
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -33,16 +34,8 @@ class Contrast:
 
 def _midranks(values):
     """Twice the rank of each value, so that the mean rank of tied values is a whole number, too."""
-    order = numpy.argsort(values, kind="stable")
-    ranks = numpy.empty(len(values), dtype=int)
-    at = 0
-    while at < len(order):
-        end = at
-        while end + 1 < len(order) and values[order[end + 1]] == values[order[at]]:
-            end += 1
-        ranks[order[at:end + 1]] = at + end + 2
-        at = end + 1
-    return ranks
+    _, which, counts = numpy.unique(values, return_inverse=True, return_counts=True)
+    return (2 * numpy.cumsum(counts) - counts + 1)[which]
 
 
 def _sign_flips(doubled_ranks):
@@ -56,18 +49,13 @@ def _sign_flips(doubled_ranks):
     return distribution
 
 
-_untied = {}
-
-
+@functools.cache
 def _untied_tail(units):
     """P(sum of positive ranks <= k) for k = 0, 1, ...; without ties."""
-    if units not in _untied:
-        _untied[units] = numpy.cumsum(_sign_flips(numpy.arange(1, units + 1)))
-    return _untied[units]
+    return numpy.cumsum(_sign_flips(numpy.arange(1, units + 1)))
 
 
-def _normal_quantile(level):
-    return NormalDist().inv_cdf(level)
+_normal_quantile = NormalDist().inv_cdf
 
 
 def _normal_two_sided(z):
@@ -168,26 +156,21 @@ def _unpaired_interval(values, below, centre, variance, alpha, sizes):
     return float(values[min(at, len(values) - 1)]), float(values[max(0, len(values) - 1 - at)]), p
 
 
-_rank_sums = {}
-
-
+@functools.cache
 def _rank_sum_tail(first, second):
     """P(Mann and Whitney's U <= k), exact, by the recurrence on the sample that has the largest value."""
-    key = (min(first, second), max(first, second))
-    if key not in _rank_sums:
-        table = {}
-        for m in range(key[0] + 1):
-            for n in range(key[1] + 1):
-                counts = numpy.zeros(m * n + 1)
-                if m == 0 or n == 0:
-                    counts[0] = 1.0
-                else:
-                    counts[n:] += table[m - 1, n] * (m / (m + n))
-                    shorter = table[m, n - 1]
-                    counts[:len(shorter)] += shorter * (n / (m + n))
-                table[m, n] = counts
-        _rank_sums[key] = numpy.cumsum(table[key])
-    return _rank_sums[key]
+    table = {}
+    for m in range(first + 1):
+        for n in range(second + 1):
+            counts = numpy.zeros(m * n + 1)
+            if m == 0 or n == 0:
+                counts[0] = 1.0
+            else:
+                counts[n:] += table[m - 1, n] * (m / (m + n))
+                shorter = table[m, n - 1]
+                counts[:len(shorter)] += shorter * (n / (m + n))
+            table[m, n] = counts
+    return numpy.cumsum(table[first, second])
 
 
 def holm(p_values):

@@ -16,6 +16,7 @@ times the stake, which is a martingale of mean 1.  The sequence holds each theta
 below 1 / alpha.  At 95 % seven rounds of the same sign are enough.  Heavy tails do not widen it.
 """
 
+import bisect
 import math
 
 from inference.ranks import INFINITE, Contrast
@@ -30,14 +31,7 @@ def log_capital(k, n):
 def _cut(n, alpha):
     """The largest k < n / 2 with K(k, n) >= 1 / alpha, or -1.  K falls as k grows to n / 2, so
     bisection finds it."""
-    wanted, low, high = -math.log(alpha), -1, (n + 1) // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        if log_capital(middle, n) >= wanted:
-            low = middle
-        else:
-            high = middle
-    return low
+    return bisect.bisect(range((n + 1) // 2), math.log(alpha), key=lambda k: -log_capital(k, n)) - 1
 
 
 def anytime(differences, alpha):
