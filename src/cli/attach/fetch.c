@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "process_stat.h"
 
 /* The name of such a command: this and the id of its target, in the 15 characters that the kernel keeps. */
@@ -84,12 +85,8 @@ static struct attach_taken *find(struct attach_fetched *f, size_t *at, int fd, u
         if (f->taken[*at].fd == fd && f->taken[*at].inode == inode)
             return &f->taken[*at];
     }
-    struct attach_taken *more = reallocarray(f->taken, f->count + 1, sizeof(*more));
-    if (!more)
-        return NULL;
-    f->taken = more;
-    f->taken[f->count] = (struct attach_taken){.fd = fd, .inode = inode};
-    return &f->taken[f->count++];
+    bool added = ARRAY_ADD(f->taken, f->count, (struct attach_taken){.fd = fd, .inode = inode});
+    return added ? &f->taken[f->count - 1] : NULL;
 }
 
 static void forget_closed(struct attach_fetched *f) {
@@ -175,16 +172,13 @@ static bool is_fetching(pid_t pid, struct attach_fetching *f) {
 }
 
 size_t attach_fetchings(struct attach_fetching **list) {
-    struct attach_fetching f, *more;
+    struct attach_fetching f;
     DIR *proc = opendir("/proc");
     size_t count = 0;
     *list = NULL;
     for (pid_t pid; (pid = process_next(proc)) != 0;)
-        if (is_fetching(pid, &f) &&
-            (more = reallocarray(*list, count + 1, sizeof(*more))) != NULL) {
-            *list = more;
-            more[count++] = f;
-        }
+        if (is_fetching(pid, &f))
+            ARRAY_ADD(*list, count, f);
     if (proc)
         closedir(proc);
     return count;

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "attach.h"
 #include "programs.h"
 
@@ -146,15 +147,9 @@ int attach_list(struct attach_state **list, size_t *count, char error[ATTACH_ERR
         snprintf(error, ATTACH_ERROR, "%s: %s", ATTACH_FOLDER, strerror(-failed));
         return failed;
     }
-    for (const struct dirent *e; (e = readdir(folder));) {
-        struct attach_state *more;
-        if (e->d_name[0] == '.')
-            continue;
-        if (!(more = reallocarray(*list, *count + 1, sizeof(*more))))
-            break;
-        *list = more;
-        attach_look(e->d_name, &more[(*count)++]);
-    }
+    for (const struct dirent *e; (e = readdir(folder));)
+        if (e->d_name[0] != '.' && ARRAY_ADD(*list, *count, (struct attach_state){.known = false}))
+            attach_look(e->d_name, &(*list)[*count - 1]);
     closedir(folder);
     return 0;
 }

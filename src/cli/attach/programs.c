@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "pins.h"
 #include "process_stat.h"
 
@@ -136,12 +137,7 @@ static bool is_new(struct walk *w, ino_t inode) {
     for (size_t i = 0; i < w->count; i++)
         if (w->seen[i] == inode)
             return false;
-    ino_t *more = reallocarray(w->seen, w->count + 1, sizeof(*more));
-    if (!more)
-        return false;
-    w->seen = more;
-    w->seen[w->count++] = inode;
-    return true;
+    return ARRAY_ADD(w->seen, w->count, inode);
 }
 
 static bool is_in(pid_t pid, const struct attach_scope *scope) {

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "config.h"
 #include "errors.h"
 
@@ -62,11 +63,9 @@ static void keep(struct reading *r, const char *variable, const char *value) {
     if (s) {
         forget(s);
     } else {
-        s = reallocarray(c->settings, c->count + 1, sizeof(*s));
-        if (!s)
+        if (!ARRAY_ADD(c->settings, c->count, (struct conf_setting){0}))
             exit(complain("%s", strerror(ENOMEM)));
-        c->settings = s;
-        s = &c->settings[c->count++];
+        s = &c->settings[c->count - 1];
     }
     s->variable = strdup(variable);
     s->value = strdup(value);

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "clock_ns.h"
 #include "errors.h"
 #include "process_stat.h"
@@ -75,15 +76,13 @@ static int by_end(const void *a, const void *b) {
 
 /* The files of ended processes, the oldest first; *bytes: of all statistics files of ours. */
 static struct left *find_ended(DIR *from, const char *folder, size_t *count, uint64_t *bytes) {
-    struct left *list = NULL, *more, l;
+    struct left *list = NULL, l;
     for (const struct dirent *e; (e = readdir(from));) {
         if (!reader_is_name(e->d_name) || !is_own(dirfd(from), e->d_name, &l))
             continue;
         *bytes += l.bytes;
-        if (has_ended(folder, &l) && (more = reallocarray(list, *count + 1, sizeof(*list))) != NULL) {
-            list = more;
-            list[(*count)++] = l;
-        }
+        if (has_ended(folder, &l))
+            ARRAY_ADD(list, *count, l);
     }
     if (*count)
         qsort(list, *count, sizeof(*list), by_end);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "cgroup_pids.h"
 #include "errors.h"
 #include "format.h"
@@ -69,7 +70,7 @@ static void take_pids(const char *group) {
     static const char *const roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/systemd",
                                         "/sys/fs/cgroup/unified"};
     char path[PATH_MAX];
-    for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]) && group[0] && pids.count == 0; i++)
+    for (size_t i = 0; i < ARRAY_SIZE(roots) && group[0] && pids.count == 0; i++)
         if ((size_t)snprintf(path, sizeof(path), "%s%s", roots[i], group) < sizeof(path))
             cgroup_pids(path, &pids);
 }
@@ -205,15 +206,6 @@ static int find_name(const struct manager *m, const char *word, char name[UNIT_R
 
 /* ---- processes beyond the units -------------------------------------- */
 
-static struct status_group *add_group(struct status_beyond *b) {
-    struct status_group *more = reallocarray(b->groups, b->group_count + 1, sizeof(*more));
-    if (!more)
-        return NULL;
-    b->groups = more;
-    more[b->group_count] = (struct status_group){.start = UINT64_MAX};
-    return &more[b->group_count++];
-}
-
 /* The group of a process with these facts: of its run, or of its program, its mode and whether it has
  * statistics. */
 static struct status_group *group_of(struct status_beyond *b, const struct guard *guard,
@@ -226,12 +218,9 @@ static struct status_group *group_of(struct status_beyond *b, const struct guard
                        !g->processes.files.count == !p->files.count)))
             return g;
     }
-    struct status_group *g = add_group(b);
-    if (g) {
-        g->guard = session;
-        g->guard_blind = guard && guard->blind;
-    }
-    return g;
+    const struct status_group made = {
+        .start = UINT64_MAX, .guard = session, .guard_blind = guard && guard->blind};
+    return ARRAY_ADD(b->groups, b->group_count, made) ? &b->groups[b->group_count - 1] : NULL;
 }
 
 static void take_process(struct status_beyond *b, const struct process_facts *f, uint64_t start,
@@ -246,10 +235,7 @@ static void take_process(struct status_beyond *b, const struct process_facts *f,
         take_file(&p, f->pid);
     }
     struct status_group *g = group_of(b, guard, program, &p);
-    pid_t *more = g ? reallocarray(g->pids, g->processes.count + 1, sizeof(*more)) : NULL;
-    if (more) {
-        g->pids = more;
-        more[g->processes.count++] = f->pid;
+    if (g && ARRAY_ADD(g->pids, g->processes.count, f->pid)) {
         g->processes.with += f->library[0] != '\0';
         for (size_t i = 0; i < p.files.count; i++)
             stats_files_add(&g->processes.files, p.files.list[i]);

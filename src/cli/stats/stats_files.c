@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "args.h"
+#include "array.h"
 #include "errors.h"
 #include "prose.h"
 
@@ -37,15 +38,10 @@ bool is_service(const char *word, char *path, size_t bytes) {
 }
 
 int stats_files_add(struct stats_files *s, struct reader_file *r) {
-    struct reader_file **list =
-        reallocarray(s->list, s->count + 1, sizeof(struct reader_file *));
-    if (!list) {
-        reader_free(r);
-        return complain("%s", strerror(ENOMEM));
-    }
-    s->list = list;
-    s->list[s->count++] = r;
-    return 0;
+    if (ARRAY_ADD(s->list, s->count, r))
+        return 0;
+    reader_free(r);
+    return complain("%s", strerror(ENOMEM));
 }
 
 static int add_file(struct stats_files *s, const char *path, unsigned want) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "process_stat.h"
 
 /* Not UNSTALL_...: of these the library takes each for a setting. */
@@ -28,11 +29,7 @@ static void take(struct guard **list, size_t *count, const struct process_stat *
                 (*list)[i].start = s->start;
             return;
         }
-    struct guard *more = reallocarray(*list, *count + 1, sizeof(*more));
-    if (!more)
-        return;
-    *list = more;
-    more[(*count)++] = (struct guard){s->session, s->start, strcmp(s->name, GUARD_BLIND) == 0};
+    ARRAY_ADD(*list, *count, (struct guard){s->session, s->start, strcmp(s->name, GUARD_BLIND) == 0});
 }
 
 size_t guards_find(struct guard **list) {
