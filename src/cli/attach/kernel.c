@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * Begins an attachment, or says why it cannot be.
+ * Begins an attachment, or says why it cannot be: loads and pins its BPF programs, and runs their iterators
+ * over the existing sockets.
  */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +20,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "attach.h"
 #include "capability.h"
 #include "errors.h"
 #include "pins.h"
-#include "programs.h"
+#include "process_stat.h"
+
+/* bpftool generates this header; it does not pass our warnings. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wcast-qual"
+#pragma GCC diagnostic ignored "-Woverlength-strings"
+#include "attach.skel.h"
+#pragma GCC diagnostic pop
 
 enum { KERNEL_LEAST = 601, KERNEL_EXPERIMENT = 603, KERNEL_PROOF = 610 }; /* major * 100 + minor */
 
@@ -66,30 +80,295 @@ const char *attach_obstacle(void) {
     return ensure_file_system();
 }
 
-static struct attach_config config_of(const struct attach_target *t,
-                                      const struct attach_options *o) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    struct attach_config c = {
-        .version = ATTACH_VERSION,
-        .mode = (__u32)o->mode,
-        .by_process = t->pid != 0,
-        .cgroup = t->cgroup,
-        .whole_host = t->whole_host,
-        .port = t->port,
-        .quickack = o->quickack,
-        .experiment = o->experiment,
-        .began_ns = (__u64)now.tv_sec * 1000000000 + (__u64)now.tv_nsec,
-        .pid = t->pid,
-        .pid_start = t->pid ? attach_start_of(t->pid) : 0,
-        .loader = o->detached ? 0 : getpid(),
-        .loader_start = o->detached ? 0 : attach_start_of(getpid()),
-    };
-    if (o->mode < 0)
-        c.mode = kernel_version() >= KERNEL_PROOF ? ATTACH_PROOF : ATTACH_ALWAYS;
-    memcpy(c.target, t->text, sizeof(c.target));
-    memcpy(c.path, t->path, sizeof(c.path));
-    return c;
+/* ---- loading ---------------------------------------------------------------------------- */
+
+static bool wants_log;
+
+__attribute__((format(printf, 2, 0))) static int log_line(enum libbpf_print_level level,
+                                                          const char *format, va_list arguments) {
+    return wants_log && level != LIBBPF_DEBUG ? vfprintf(stderr, format, arguments) : 0;
+}
+
+/* Whether stderr shows what libbpf and the kernel's verifier say. */
+static void show_log(bool shown) {
+    wants_log = shown;
+    libbpf_set_print(log_line);
+}
+
+/* Also after an error, attach_bpf__destroy(*opened). */
+static int load(struct attach_bpf **opened, const struct attach_config *c) {
+    __u32 key = 0;
+    struct attach_bpf *b = *opened = attach_bpf__open();
+    if (!b)
+        return -errno;
+    if (!c->by_process) {
+        bpf_program__set_autoload(b->progs.on_create, false);
+        bpf_program__set_autoload(b->progs.mark, false);
+    }
+    if (!c->experiment.arms) {
+        bpf_program__set_autoload(b->progs.after_send, false);
+        bpf_program__set_autoload(b->progs.before_receive, false);
+        bpf_program__set_autoload(b->progs.after_data, false);
+        bpf_program__set_autoload(b->progs.after_state, false);
+        bpf_map__set_max_entries(b->maps.connections, 1);
+    }
+    int failed = attach_bpf__load(b);
+    return failed ? failed
+                  : bpf_map__update_elem(b->maps.config, &key, sizeof(key), c, sizeof(*c), BPF_ANY);
+}
+
+/* Pins a link, which then belongs to the file system alone. */
+static int pin_link(struct bpf_link *link, const char *name, enum pin pin) {
+    char path[PIN_PATH];
+    if (!link)
+        return -errno;
+    attach_pin_path(name, pin, path);
+    int failed = bpf_link__pin(link, path);
+    bpf_link__destroy(link);
+    return failed;
+}
+
+static int pin_map(const struct bpf_map *map, const char *name, enum pin pin) {
+    char path[PIN_PATH];
+    attach_pin_path(name, pin, path);
+    return bpf_obj_pin(bpf_map__fd(map), path) == 0 ? 0 : -errno;
+}
+
+static int pin_one(const struct attach_bpf *b, const char *name, enum pin pin, int cgroup) {
+    switch (pin) {
+    case PIN_CONFIG: return pin_map(b->maps.config, name, pin);
+    case PIN_SOCKETS: return pin_map(b->maps.sockets, name, pin);
+    case PIN_RESTORE: return pin_link(bpf_program__attach_iter(b->progs.restore, NULL), name, pin);
+    case PIN_SET: return pin_link(bpf_program__attach_cgroup(b->progs.on_setsockopt, cgroup), name, pin);
+    case PIN_GET: return pin_link(bpf_program__attach_cgroup(b->progs.on_getsockopt, cgroup), name, pin);
+    case PIN_CONNECTIONS: return pin_map(b->maps.connections, name, pin);
+    case PIN_ARMS: return pin_map(b->maps.arms, name, pin);
+    case PIN_SENT: return pin_link(bpf_program__attach(b->progs.after_send), name, pin);
+    case PIN_RECEIVED: return pin_link(bpf_program__attach(b->progs.before_receive), name, pin);
+    case PIN_DATA: return pin_link(bpf_program__attach(b->progs.after_data), name, pin);
+    case PIN_STATE: return pin_link(bpf_program__attach(b->progs.after_state), name, pin);
+    case PIN_EVENTS: return pin_link(bpf_program__attach_cgroup(b->progs.on_event, cgroup), name, pin);
+    case PIN_CREATE: return pin_link(bpf_program__attach_cgroup(b->progs.on_create, cgroup), name, pin);
+    default: return -EINVAL;
+    }
+}
+
+/* The program that puts values back is attached before any other sets one, and the measuring programs before
+ * any connection gets its arm. */
+static int pin_all(struct attach_bpf *b, const struct attach_target *t, int cgroup, bool experiment) {
+    int failed = 0;
+    for (int pin = PIN_SOCKETS; pin < PIN_FOLDER && !failed; pin++)
+        if ((experiment || pin < PIN_CONNECTIONS || pin > PIN_STATE) && (t->pid || pin != PIN_CREATE))
+            failed = pin_one(b, t->name, (enum pin)pin, cgroup);
+    return failed;
+}
+
+/* ---- a walk: the sockets of every network namespace of the target ------------------------- */
+
+struct walk {
+    int (*open_one)(const void *);
+    const void *with;
+    const struct attach_scope *scope;
+    ino_t *seen; /* namespaces */
+    size_t count;
+    bool away;       /* from our own one */
+    unsigned closed; /* namespaces of the target that could not be entered */
+    unsigned unknown; /* processes of the target whose namespace is not known */
+    struct prose closed_names, unknown_names;
+};
+
+/* Reads a run of an iterator to its end.  0 or -errno. */
+static int run_iterator(int fd) {
+    char text[4096];
+    ssize_t n;
+    if (fd < 0)
+        return fd;
+    while ((n = read(fd, text, sizeof(text))) > 0 || (n < 0 && (errno == EINTR || errno == EAGAIN)))
+        ;
+    int failed = n < 0 ? -errno : 0;
+    close(fd);
+    return failed;
+}
+
+/* True if this namespace has not been seen; then it is noted. */
+static bool is_new(struct walk *w, ino_t inode) {
+    for (size_t i = 0; i < w->count; i++)
+        if (w->seen[i] == inode)
+            return false;
+    return ARRAY_ADD(w->seen, w->count, inode);
+}
+
+static bool is_in(pid_t pid, const struct attach_scope *scope) {
+    return scope->pid ? pid == scope->pid : attach_is_below(pid, scope->folder);
+}
+
+/* Adds the first few processes to a list of names; inode 0: its namespace is not known. */
+static void name(struct prose *p, unsigned number, pid_t pid, ino_t inode) {
+    enum { NAMED = 4 };
+    struct process_stat s;
+    if (number == NAMED + 1)
+        prose_add(p, ", ...");
+    if (number > NAMED)
+        return;
+    prose_add(p, "%s", number > 1 ? ", " : "");
+    if (inode)
+        prose_add(p, "net:[%lu] of ", (unsigned long)inode);
+    prose_add(p, "%s (%d)", process_stat(pid, &s) ? s.name : "a process", (int)pid);
+}
+
+/* 0 or -errno. */
+static int walk_one(struct walk *w, pid_t pid) {
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && (errno == EACCES || errno == EPERM) && is_in(pid, w->scope) &&
+        process_has_command(pid))
+        name(&w->unknown_names, ++w->unknown, pid, 0);
+    if (fd < 0)
+        return 0;
+    if (fstat(fd, &st) != 0 || !is_new(w, st.st_ino)) {
+        close(fd);
+        return 0;
+    }
+    bool entered = setns(fd, CLONE_NEWNET) == 0;
+    close(fd);
+    w->away |= entered;
+    if (entered)
+        return run_iterator(w->open_one(w->with));
+    if (is_in(pid, w->scope))
+        name(&w->closed_names, ++w->closed, pid, st.st_ino);
+    else
+        w->count--; /* a process of the target may be in it, too */
+    return 0;
+}
+
+static int walk_others(struct walk *w) {
+    int failed = 0;
+    DIR *proc = opendir("/proc");
+    for (pid_t pid; failed == 0 && (pid = process_next(proc)) != 0;)
+        failed = walk_one(w, pid);
+    if (proc)
+        closedir(proc);
+    return failed;
+}
+
+static void tell_missed(const struct walk *w, struct prose *missed) {
+    missed->used = 0;
+    missed->text[0] = '\0';
+    if (w->closed)
+        prose_add(missed, "%u network namespace%s could not be entered (%s)", w->closed,
+                  w->closed > 1 ? "s" : "", w->closed_names.text);
+    if (w->unknown)
+        prose_add(missed, "%s%u process%s may be in %s that are not known (%s)", w->closed ? ", and " : "",
+                  w->unknown, w->unknown > 1 ? "es" : "", w->closed ? "others" : "network namespaces",
+                  w->unknown_names.text);
+}
+
+int attach_walk(int (*open_one)(const void *), const void *with, const struct attach_scope *scope,
+                struct prose *missed) {
+    struct walk w = {.open_one = open_one, .with = with, .scope = scope};
+    struct stat st;
+    int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (own < 0)
+        return -errno;
+    if (fstat(own, &st) == 0)
+        is_new(&w, st.st_ino);
+    int result = run_iterator(open_one(with));
+    if (result == 0)
+        result = walk_others(&w);
+    if (w.away && setns(own, CLONE_NEWNET) != 0 && result == 0)
+        result = -errno;
+    tell_missed(&w, missed);
+    close(own);
+    free(w.seen);
+    return result;
+}
+
+/* ---- sockets that exist ------------------------------------------------------------------ */
+
+/* Walks twice: the second walk finds a descriptor that was being made during the first. */
+static int mark_sockets(struct attach_bpf *b, pid_t pid) {
+    union bpf_iter_link_info info = {.task.pid = (__u32)pid};
+    struct bpf_iter_attach_opts options;
+    memset(&options, 0, sizeof(options)); /* libbpf refuses a padding that is not zero */
+    options.sz = sizeof(options);
+    options.link_info = &info;
+    options.link_info_len = sizeof(info);
+    struct bpf_link *link = bpf_program__attach_iter(b->progs.mark, &options);
+    if (!link)
+        return -errno;
+    int failed = 0;
+    for (int i = 0; i < 2 && !failed; i++) {
+        int fd = bpf_iter_create(bpf_link__fd(link));
+        failed = run_iterator(fd < 0 ? -errno : fd);
+    }
+    bpf_link__destroy(link);
+    return failed;
+}
+
+static int open_take(const void *link) {
+    int fd = bpf_iter_create(bpf_link__fd(link));
+    return fd < 0 ? -errno : fd;
+}
+
+static int take_sockets(struct attach_bpf *b, const struct attach_target *t, struct prose *missed) {
+    const struct attach_scope scope = {t->pid, t->path};
+    struct bpf_link *link = bpf_program__attach_iter(b->progs.take, NULL);
+    if (!link)
+        return -errno;
+    int failed = attach_walk(open_take, link, &scope, missed);
+    bpf_link__destroy(link);
+    return failed;
+}
+
+/* Pins all but the configuration, and takes in the sockets that exist.  `missed`: as of attach_walk(). */
+static int pin_and_take(struct attach_bpf *b, const struct attach_target *t, bool experiment,
+                        struct prose *missed) {
+    int cgroup = open(t->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (cgroup < 0)
+        return -errno;
+    int failed = pin_all(b, t, cgroup, experiment);
+    close(cgroup);
+    if (!failed && t->pid)
+        failed = mark_sockets(b, t->pid);
+    return failed ? failed : take_sockets(b, t, missed);
+}
+
+/* ---- a lost way back --------------------------------------------------------------------------- */
+
+static int reuse_map(struct bpf_map *map, const char *name, enum pin pin) {
+    char path[PIN_PATH];
+    attach_pin_path(name, pin, path);
+    int fd = bpf_obj_get(path);
+    if (fd < 0)
+        return -errno;
+    int failed = bpf_map__reuse_fd(map, fd);
+    close(fd);
+    return failed;
+}
+
+static int load_restore_alone(struct attach_bpf *b, const char *name) {
+    struct bpf_program *each = NULL;
+    bpf_object__for_each_program(each, b->obj)
+        bpf_program__set_autoload(each, each == b->progs.restore);
+    bpf_map__set_max_entries(b->maps.connections, 1);
+    int failed = reuse_map(b->maps.sockets, name, PIN_SOCKETS);
+    if (!failed)
+        failed = reuse_map(b->maps.config, name, PIN_CONFIG);
+    return failed ? failed : attach_bpf__load(b);
+}
+
+int attach_pin_restore_again(const char *name) {
+    show_log(wants_log);
+    struct attach_bpf *b = attach_bpf__open();
+    if (!b)
+        return -errno;
+    int failed = load_restore_alone(b, name);
+    if (!failed)
+        failed = pin_one(b, name, PIN_RESTORE, -1);
+    attach_bpf__destroy(b);
+    return failed;
 }
 
 /* ---- attachments that share connections ---------------------------------------------------- */
@@ -97,19 +376,14 @@ static struct attach_config config_of(const struct attach_target *t,
 /* Two that cure may: a connection is cured while either of them is there.  An experiment may not, because
  * another attachment would act in every arm. */
 
-/* A cgroup is below itself too. */
-static bool is_below(const char *path, const char *above) {
-    size_t length = strlen(above);
-    return strncmp(path, above, length) == 0 && (path[length] == '/' || !path[length]);
-}
-
 /* True if both may have the same connection. */
 static bool share_connections(const struct attach_config *a, const struct attach_config *b) {
     if (a->port && b->port && a->port != b->port)
         return false;
     if (a->pid && b->pid)
         return a->pid == b->pid && a->pid_start == b->pid_start;
-    return (!b->pid && is_below(a->path, b->path)) || (!a->pid && is_below(b->path, a->path));
+    return (!b->pid && attach_path_is_below(a->path, b->path)) ||
+           (!a->pid && attach_path_is_below(b->path, a->path));
 }
 
 static bool disturbs(const char *name, const struct attach_config *c, const struct attach_state *s) {
@@ -142,6 +416,32 @@ static int refuse_overlap(const char *name, const struct attach_config *c, char 
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
+static struct attach_config config_of(const struct attach_target *t,
+                                      const struct attach_options *o) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    struct attach_config c = {
+        .version = ATTACH_VERSION,
+        .mode = (__u32)o->mode,
+        .by_process = t->pid != 0,
+        .cgroup = t->cgroup,
+        .whole_host = t->whole_host,
+        .port = t->port,
+        .quickack = o->quickack,
+        .experiment = o->experiment,
+        .began_ns = (__u64)now.tv_sec * 1000000000 + (__u64)now.tv_nsec,
+        .pid = t->pid,
+        .pid_start = t->pid ? attach_start_of(t->pid) : 0,
+        .loader = o->detached ? 0 : getpid(),
+        .loader_start = o->detached ? 0 : attach_start_of(getpid()),
+    };
+    if (o->mode < 0)
+        c.mode = kernel_version() >= KERNEL_PROOF ? ATTACH_PROOF : ATTACH_ALWAYS;
+    memcpy(c.target, t->text, sizeof(c.target));
+    memcpy(c.path, t->path, sizeof(c.path));
+    return c;
+}
+
 /* Makes its folder, and the pin that shows its target to other attachments, while no other attachment begins.
  * *made: the folder is ours.  An error may have a sentence. */
 static int reserve(const struct attach_bpf *b, const struct attach_target *t,
@@ -160,7 +460,7 @@ static int reserve(const struct attach_bpf *b, const struct attach_target *t,
                  t->text);
     *made = !failed;
     if (*made)
-        failed = programs_pin_config(b, t->name);
+        failed = pin_one(b, t->name, PIN_CONFIG, -1);
     pins_unlock(lock);
     return failed;
 }
@@ -189,7 +489,7 @@ int attach_begin(const struct attach_target *t, const struct attach_options *o,
         return -EPERM;
     }
     bool verbose = o->verbose >= 2;
-    programs_show_log(verbose);
+    show_log(verbose);
     struct attach_config c = config_of(t, o);
     if (c.mode != ATTACH_ALWAYS && kernel_version() < KERNEL_PROOF) {
         snprintf(error, ATTACH_ERROR, "mode proof needs Linux 6.10; mode always needs Linux 6.1");
@@ -204,12 +504,12 @@ int attach_begin(const struct attach_target *t, const struct attach_options *o,
     struct prose missed = {.used = 0};
     bool made = false; /* else a folder of this name is another command's */
     error[0] = '\0';
-    int failed = programs_load(&b, &c);
+    int failed = load(&b, &c);
     if (!failed)
         failed = reserve(b, t, &c, &made, error);
     if (!failed)
-        failed = programs_begin(b, t, c.experiment.arms != 0, &missed);
-    programs_free(b);
+        failed = pin_and_take(b, t, c.experiment.arms != 0, &missed);
+    attach_bpf__destroy(b);
     if (failed < 0 && made)
         attach_end(t->name, ignored);
     if (failed < 0)

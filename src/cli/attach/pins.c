@@ -17,7 +17,6 @@
 
 #include "array.h"
 #include "attach.h"
-#include "programs.h"
 
 void attach_pin_path(const char *name, enum pin pin, char path[PIN_PATH]) {
     static const char *const pins[] = {
@@ -192,7 +191,7 @@ static int ensure_restore(const struct attach_state *s, char error[ATTACH_ERROR]
                       is_pinned(s->name, PIN_EVENTS);
     if (is_pinned(s->name, PIN_RESTORE) || !may_be_set)
         return 0;
-    int failed = s->known ? programs_pin_restore_again(s->name) : -ENOENT;
+    int failed = s->known ? attach_pin_restore_again(s->name) : -ENOENT;
     if (failed)
         snprintf(error, ATTACH_ERROR,
                  "%s/%s/restore is missing and cannot be made again (%s): cured connections keep "

@@ -18,6 +18,7 @@
 #ifndef UNSTALL_ATTACH_PINS_H
 #define UNSTALL_ATTACH_PINS_H
 
+#include "prose.h"
 #include "target.h"
 
 /* In the order in which they are made; those of an experiment are from PIN_CONNECTIONS to PIN_STATE. */
@@ -47,5 +48,23 @@ int pins_lock(char error[ATTACH_ERROR]);
 
 /* Removes the folder if nothing is pinned.  An error of pins_lock() does nothing. */
 void pins_unlock(int lock);
+
+/* ---- in kernel.c ---- */
+
+/* A walk runs an iterator over the TCP sockets of every network namespace that a process of the target is
+ * in.  The kernel's iterator sees only the namespace of its reader, so the caller enters each of them. */
+struct attach_scope {
+    pid_t pid;          /* the target, if it is a process */
+    const char *folder; /* its cgroup, otherwise */
+};
+
+/* `open_one` opens a descriptor for a new run, or returns -errno.  0 or -errno.  `missed` names the
+ * namespaces of the target that could not be entered, and the processes whose namespace is not known (without
+ * CAP_SYS_PTRACE, those of other users); "": none. */
+int attach_walk(int (*open_one)(const void *), const void *with, const struct attach_scope *scope,
+                struct prose *missed);
+
+/* Loads the walk `restore` anew over the record of the sockets, where its pin was removed.  0 or -errno. */
+int attach_pin_restore_again(const char *name);
 
 #endif

@@ -64,13 +64,15 @@ bool attach_has_cgroup(const char *folder, uint64_t cgroup) {
     return stat(folder, &st) == 0 && st.st_ino == cgroup;
 }
 
+bool attach_path_is_below(const char *path, const char *above) {
+    size_t length = strlen(above);
+    return strncmp(path, above, length) == 0 && (path[length] == '/' || !path[length]);
+}
+
 bool attach_is_below(pid_t pid, const char *folder) {
     char mount[ATTACH_CGROUP], path[ATTACH_CGROUP];
-    if (!find_mount(mount) || strncmp(folder, mount, strlen(mount)) != 0 || !cgroup_of(pid, path))
-        return false;
-    const char *wanted = folder + strlen(mount);
-    size_t length = strlen(wanted);
-    return strncmp(path, wanted, length) == 0 && (!length || path[length] == '/' || !path[length]);
+    return find_mount(mount) && strncmp(folder, mount, strlen(mount)) == 0 && cgroup_of(pid, path) &&
+           attach_path_is_below(path, folder + strlen(mount));
 }
 
 static int take_folder(struct attach_target *t, const char *mount, const char *below,
@@ -140,10 +142,7 @@ static int take_process(struct attach_target *t, const char *mount, pid_t pid,
 
 /* The path of a cgroup below the mount; the user may have typed it with the mount before it. */
 static const char *below_mount(const char *path, const char *mount) {
-    size_t length = strlen(mount);
-    if (strncmp(path, mount, length) == 0 && (path[length] == '/' || !path[length]))
-        return path + length;
-    return path;
+    return attach_path_is_below(path, mount) ? path + strlen(mount) : path;
 }
 
 bool attach_name(const struct attach_wish *w, struct attach_target *t) {

@@ -42,6 +42,9 @@ bool attach_name(const struct attach_wish *w, struct attach_target *t);
  * at the same folder. */
 bool attach_has_cgroup(const char *folder, uint64_t cgroup);
 
+/* True of a path below this one, and of itself. */
+bool attach_path_is_below(const char *path, const char *above);
+
 /* True if the process is in the cgroup of this folder, or below it. */
 bool attach_is_below(pid_t pid, const char *folder);
 
