@@ -190,7 +190,7 @@ static bool is_verbose(void) {
 /* Complains with the reason and the next step. */
 static int refuse(const struct launch *l, int error) {
     const char *program = l->argv[0];
-    if (error == -ENOSYS && !supervise_built())
+    if (error == -EOPNOTSUPP)
         return complain("%s: %s; this build has no seccomp supervisor; build it with libseccomp, "
                         "or " AS_IT_RUNS,
                         program, why(l));

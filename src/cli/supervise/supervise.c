@@ -611,10 +611,6 @@ static int begin(int channel, bool privileges_matter, bool *no_new_privs) {
     return 0;
 }
 
-bool supervise_built(void) {
-    return true;
-}
-
 int supervise_begin(bool privileges_matter, bool *no_new_privs, bool *blind) {
     int ends[2];
     *no_new_privs = false;

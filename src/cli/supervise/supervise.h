@@ -30,17 +30,14 @@ enum {
     SUPERVISE_LEAST_MINOR = 9,
 };
 
-/* False: this build has no supervisor. */
-bool supervise_built(void);
-
 /* Puts this process, which is about to become the program, under a new supervisor.
  *
  * `privileges_matter`: do not set no_new_privs, because the program gains rights by its file.
  * *no_new_privs: it was set, because the kernel installs no filter without it (or CAP_SYS_ADMIN).
  * *blind: the supervisor may copy no descriptor, so the program's own TCP_NODELAY wins (guards.h).
  *
- * 0, or -errno: -ENOSYS this build or the kernel has none, -EBUSY another supervisor has this process
- * already, -EACCES only with no_new_privs.  After an error no filter is installed. */
+ * 0, or -errno: -EOPNOTSUPP this build has none, -ENOSYS the kernel, -EBUSY another supervisor has this
+ * process already, -EACCES only with no_new_privs.  After an error no filter is installed. */
 int supervise_begin(bool privileges_matter, bool *no_new_privs, bool *blind);
 
 #endif

@@ -6,12 +6,8 @@
 
 #include <errno.h>
 
-bool supervise_built(void) {
-    return false;
-}
-
 int supervise_begin(bool privileges_matter, bool *no_new_privs, bool *blind) {
     (void)privileges_matter;
     *no_new_privs = *blind = false;
-    return -ENOSYS;
+    return -EOPNOTSUPP;
 }
