@@ -157,11 +157,9 @@ int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) 
         return failed;
     if (s.has_file) {
         /* If the process lives in another mount namespace, the path is below its own root. */
-        int n = snprintf(path, size, "%s", s.path);
-        if (n > 0 && (size_t)n < size && is_file(path, &s))
+        if ((size_t)snprintf(path, size, "%s", s.path) < size && is_file(path, &s))
             return 0;
-        n = snprintf(path, size, "/proc/%d/root%s", (int)pid, s.path);
-        if (n > 0 && (size_t)n < size && is_file(path, &s))
+        if ((size_t)snprintf(path, size, "/proc/%d/root%s", (int)pid, s.path) < size && is_file(path, &s))
             return 0;
         fail(error, "%d: its statistics file %s %s; start the program anew", (int)pid, s.path,
              s.is_deleted ? "has been deleted" : "cannot be reached");

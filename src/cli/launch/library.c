@@ -25,8 +25,8 @@ static const char *const folders[] = {".", CLI_LIBDIR_FROM_BIN, "../preload"};
 
 static char *usable(const char *self, const char *folder) {
     char path[PATH_MAX];
-    int n = snprintf(path, sizeof(path), "%s/%s/" NAME, self, folder);
-    if (n < 0 || (size_t)n >= sizeof(path) || access(path, R_OK) != 0)
+    if ((size_t)snprintf(path, sizeof(path), "%s/%s/" NAME, self, folder) >= sizeof(path) ||
+        access(path, R_OK) != 0)
         return NULL;
     return realpath(path, NULL);
 }

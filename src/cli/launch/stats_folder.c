@@ -57,9 +57,8 @@ static uint64_t age_of(const struct stats_header *h) {
 static bool has_ended(const char *folder, struct left *l) {
     char path[PATH_MAX];
     struct reader_error ignored;
-    int n = snprintf(path, sizeof(path), "%s/%s", folder, l->name);
-    struct reader_file *r =
-        n > 0 && (size_t)n < sizeof(path) ? reader_read(path, 0, &ignored) : NULL;
+    bool fits = (size_t)snprintf(path, sizeof(path), "%s/%s", folder, l->name) < sizeof(path);
+    struct reader_file *r = fits ? reader_read(path, 0, &ignored) : NULL;
     if (!r)
         return false;
     const struct stats_header *h = &r->header;
@@ -153,11 +152,10 @@ static bool has_only_left(const char *path) {
     char name[PATH_MAX];
     DIR *folder = opendir(path);
     bool left = folder != NULL;
-    for (const struct dirent *e; left && (e = readdir(folder));) {
-        int n = snprintf(name, sizeof(name), "%s/%s", path, e->d_name);
+    for (const struct dirent *e; left && (e = readdir(folder));)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            left = n > 0 && (size_t)n < sizeof(name) && is_left_file(name);
-    }
+            left = (size_t)snprintf(name, sizeof(name), "%s/%s", path, e->d_name) < sizeof(name) &&
+                   is_left_file(name);
     if (folder)
         closedir(folder);
     return left;
@@ -180,9 +178,8 @@ static void remove_left(const char *base) {
     size_t gone = 0;
     DIR *folder = opendir(base);
     for (const struct dirent *e; folder && (e = readdir(folder));) {
-        int n = snprintf(path, sizeof(path), "%s/%s", base, e->d_name);
-        if (strncmp(e->d_name, NAME, sizeof(NAME) - 1) != 0 || n < 0 || (size_t)n >= sizeof(path) ||
-            !is_left(path))
+        if (strncmp(e->d_name, NAME, sizeof(NAME) - 1) != 0 ||
+            (size_t)snprintf(path, sizeof(path), "%s/%s", base, e->d_name) >= sizeof(path) || !is_left(path))
             continue;
         observe_folder_remove(path);
         gone += access(path, F_OK) != 0;
@@ -198,8 +195,7 @@ static void remove_left(const char *base) {
 
 /* The descriptor stays open: its lock ends with this process, and no program inherits it. */
 static bool make_in_own(const char *base, char *path, size_t size) {
-    int n = snprintf(path, size, "%s/" NAME "XXXXXX", base);
-    if (n < 0 || (size_t)n >= size || !is_own_in_memory(base))
+    if ((size_t)snprintf(path, size, "%s/" NAME "XXXXXX", base) >= size || !is_own_in_memory(base))
         return false;
     remove_left(base);
     if (!mkdtemp(path))

@@ -52,10 +52,9 @@ unsigned dropin_bases(const struct manager *m, char base[DROPIN_BASES][PATH_MAX]
 }
 
 bool dropin_place(const char *base, const char *unit, struct dropin *d) {
-    int n = snprintf(d->folder, sizeof(d->folder), "%s/%s.d", base, unit);
-    int m = snprintf(d->path, sizeof(d->path), "%s/%s.d/" DROPIN_NAME, base, unit);
+    snprintf(d->folder, sizeof(d->folder), "%s/%s.d", base, unit);
     snprintf(d->unit, sizeof(d->unit), "%s", unit);
-    if (n > 0 && m > 0 && (size_t)m < sizeof(d->path))
+    if ((size_t)snprintf(d->path, sizeof(d->path), "%s/%s.d/" DROPIN_NAME, base, unit) < sizeof(d->path))
         return true;
     complain("%s: the path is too long", base);
     return false;
@@ -222,8 +221,8 @@ struct dropin *dropin_list(const char *base, size_t *count) {
     glob_t found;
     *count = 0;
     struct dropin *list = NULL;
-    int n = snprintf(pattern, sizeof(pattern), "%s/*.d/" DROPIN_NAME, base);
-    if (n < 0 || (size_t)n >= sizeof(pattern) || glob(pattern, 0, NULL, &found) != 0)
+    if ((size_t)snprintf(pattern, sizeof(pattern), "%s/*.d/" DROPIN_NAME, base) >= sizeof(pattern) ||
+        glob(pattern, 0, NULL, &found) != 0)
         return NULL;
     list = calloc(found.gl_pathc, sizeof(*list));
     for (size_t i = 0; list && i < found.gl_pathc; i++) {

@@ -33,8 +33,8 @@ bool is_service(const char *word, char *path, size_t bytes) {
         return false;
     if (length > end && strcmp(word + length - end, suffix) == 0)
         length -= end;
-    int n = snprintf(path, bytes, "/run/unstall/%.*s", (int)length, word);
-    return n > 0 && (size_t)n < bytes && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    return (size_t)snprintf(path, bytes, "/run/unstall/%.*s", (int)length, word) < bytes &&
+           stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
 int stats_files_add(struct stats_files *s, struct reader_file *r) {
@@ -125,9 +125,8 @@ static int add_entry(struct stats_files *s, const char *folder, const char *name
                      bool quiet) {
     char path[4096];
     struct reader_error error = {"the path is too long"};
-    int n = snprintf(path, sizeof(path), "%s/%s", folder, name);
-    struct reader_file *r =
-        n > 0 && (size_t)n < sizeof(path) ? reader_read(path, want, &error) : NULL;
+    bool fits = (size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) < sizeof(path);
+    struct reader_file *r = fits ? reader_read(path, want, &error) : NULL;
     if (r)
         return stats_files_add(s, r);
     s->refused++;
