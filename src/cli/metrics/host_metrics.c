@@ -72,7 +72,7 @@ static void state(const struct page *p, const struct scan_host_state *s) {
                        "connections that stalled lately");
     fprintf(p->out, "unstall_host_connections %zu\n", s->ledger->count);
     openmetrics_family(p->out, p->form, "host_lost_events", "counter", NULL,
-                       "stalls that found no room in the kernel's table (exact)");
+                       "stalls that may have been, and were not seen (exact)");
     fprintf(p->out, "unstall_host_lost_events_total %" PRIu64 "\n", s->lost);
     openmetrics_family(p->out, p->form, "host_own_cpu_seconds", "counter", "seconds",
                        "processor time of this scan");

@@ -239,7 +239,7 @@ static int collect(void *source, struct scan_result *r) {
     *r = (struct scan_result){.kind = SCAN_EXACT,
                               .began_ns = e->began_ns,
                               .ended_ns = scan_now(),
-                              .lost = e->program->bss->lost};
+                              .lost = e->program->bss->lost + e->program->bss->unseen};
     r->connections = calloc(room + 1, sizeof(*r->connections));
     r->listening = &e->listeners;
     if (!r->connections)

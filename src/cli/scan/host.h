@@ -17,7 +17,7 @@ struct scan_host_state {
     const char *failure;   /* why the scan stands still; "": it runs */
     bool sees_all;         /* the processes of all users can be named, not only our own */
     size_t sockets;        /* sampled */
-    uint64_t lost;         /* exact: events without room */
+    uint64_t lost;         /* exact: events that were not seen */
     uint64_t own_time_ns;  /* processor time of the scan */
     const struct scan_ledger *ledger;
 };

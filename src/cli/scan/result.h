@@ -32,7 +32,7 @@ struct scan_result {
     size_t sockets; /* connections seen at the last dump */
     unsigned dumps; /* sampled */
     uint64_t dump_every_ns;
-    uint64_t lost;                       /* events without room (exact) */
+    uint64_t lost;                       /* events that were not seen (exact) */
     struct scan_connection *connections; /* only those that had stalls */
     size_t count;
     const struct scan_listeners *listening; /* the source's own (diag.h) */

@@ -62,8 +62,8 @@ void scan_report_head(struct prose *p, const struct survey *s, bool ascii) {
     if (s->not_exact[0])
         prose_add(p, " Not exact: %s.", s->not_exact);
     if (r->lost)
-        prose_add(p, " %" PRIu64 " events found no room: there were more stalls than these.",
-                  r->lost);
+        prose_add(p, " %s event%s not seen: there may be more stalls than these.",
+                  count_text(r->lost, text), r->lost == 1 ? " was" : "s were");
 }
 
 static void stalls(struct prose *p, const struct survey *s, bool ascii) {

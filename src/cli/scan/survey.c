@@ -210,6 +210,8 @@ static void judge(struct survey *s) {
                                   .least = enough(&s->result),
                                   .estimated = true};
     verdict_because(&s->verdict, "%s", t->because);
+    if (s->result.lost && !t->because[0] && !s->filter.pid && !s->filter.cgroup)
+        verdict_because(&s->verdict, "not every event of the kernel was seen");
 }
 
 static bool is_over(const struct survey *s, uint64_t end) {

@@ -65,7 +65,8 @@ struct window {
 
 static struct window of_wanted, of_others;
 
-__u64 lost; /* stalls of connections without room in `totals` */
+__u64 lost;   /* stalls of connections without room in `totals` */
+__u64 unseen; /* holds that may have been stalls: the acknowledgement that ended them was not seen */
 
 /* NULL, at the cost of one look, for a socket that nothing was ever kept of. */
 static __always_inline struct hold *hold_of(struct sock *sk) {
@@ -81,6 +82,21 @@ static __always_inline void begin_hold(struct hold *h, const struct tcp_sock *tp
     bpf_get_current_comm(h->name, sizeof(h->name));
 }
 
+static __always_inline int has_wanted_port(const struct sock *sk) {
+    const struct sock_common *c = &sk->__sk_common;
+    return !wanted_port || c->skc_num == wanted_port || bpf_ntohs(c->skc_dport) == wanted_port;
+}
+
+/* The end of a hold may be missed: tcp_probe is silent once the peer has shut down its side, and for up to a
+ * millisecond where another program begins or ends to trace it.  What was in flight then is acknowledged
+ * already, which an arriving segment does only after tcp_probe. */
+static __always_inline void count_unseen(const struct sock *sk, const struct hold *h,
+                                         const struct tcp_sock *tp) {
+    if (h->held && has_wanted_port(sk) && !is_after(h->next, tp->snd_una) &&
+        bpf_ktime_get_ns() - h->begin_ns >= LATE_NS + (__u64)tp->rtt_min.s[0].v * 1000)
+        __sync_fetch_and_add(&unseen, 1);
+}
+
 /* ---- the calls that send ---- */
 
 enum { CALLS_MOST = 32, PAIRS_MOST = 4, A_SECOND_MOST = 64, CHUNK = 512 };
@@ -92,11 +108,6 @@ static __always_inline int may_keep_call(__u32 process, __u64 now) {
         w->calls = 0;
     }
     return w->calls++ < A_SECOND_MOST;
-}
-
-static __always_inline int has_wanted_port(const struct sock *sk) {
-    const struct sock_common *c = &sk->__sk_common;
-    return !wanted_port || c->skc_num == wanted_port || bpf_ntohs(c->skc_dport) == wanted_port;
 }
 
 /* Keeps the registers and the stack of the present send; 0: it does not.  The callers allow a few for each
@@ -163,6 +174,7 @@ int BPF_PROG(after_send, struct sock *sk, int result) {
     if (!is_held(sk, tp)) {
         struct hold *h = hold_of(sk);
         if (h) {
+            count_unseen(sk, h, tp);
             h->held = 0;
             keep_send(h, sk, tp, result, 0);
         }
@@ -175,6 +187,7 @@ int BPF_PROG(after_send, struct sock *sk, int result) {
         h->kept = 0;
         return 0;
     }
+    count_unseen(sk, h, tp);
     begin_hold(h, tp);
     keep_send(h, sk, tp, result, 1);
     return 0;
@@ -235,6 +248,7 @@ int BPF_PROG(before_receive, struct sock *sk, struct sk_buff *skb) {
     }
     if (!h->held)
         return 0;
+    count_unseen(sk, h, tp);
     __u64 took_ns = bpf_ktime_get_ns() - h->begin_ns;
     enum hold_end end = end_of_hold(tp, &got, h->next, took_ns);
     h->held = end == HOLD_GOES_ON;
