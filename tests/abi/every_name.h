@@ -282,10 +282,12 @@ static const struct {
     {"kill", PLAIN, "", {0, 0}},
     {"killpg", PLAIN, "", {BAD, 0}},
     {"raise", PLAIN, "", {0}},
+    {"gsignal", PLAIN, "", {0}},
     {"sigqueue", PLAIN, "", {BAD, 0, 0}},
     {"tgkill", PLAIN, "", {BAD, BAD, 0}},
     {"pthread_kill", SELF, "", {0, 0}},
     {"pthread_sigqueue", SELF, "", {0, 0, 0}},
+    {"pidfd_send_signal", PLAIN, "..p", {BAD, 0, P(&info), 0}},
 };
 
 enum { CALLS = sizeof calls / sizeof *calls };

@@ -19,7 +19,8 @@ const unsigned char unstall_syscalls[SYSCALL_NUMBERS] = {
     OURS(sendfile), OURS(splice), OURS(read), OURS(readv), OURS(recvfrom), OURS(recvmsg),
     OURS(setsockopt), OURS(getsockopt), OURS(close), OURS(close_range), OURS(execve),
     OURS(execveat), OURS(exit_group), OURS(exit), OURS(seccomp), OURS(io_uring_setup),
-    OURS(kill), OURS(tkill), OURS(tgkill), OURS(shutdown), OURS(connect), OURS(recvmmsg), OURS(preadv2),
+    OURS(kill), OURS(tkill), OURS(tgkill), OURS(rt_sigqueueinfo), OURS(rt_tgsigqueueinfo),
+    OURS(pidfd_send_signal), OURS(shutdown), OURS(connect), OURS(recvmmsg), OURS(preadv2),
     OURS(dup3), OURS(dup), OURS(fcntl),
 #define RIGHT(name, what) OURS(name),
 #include "rights.def"
@@ -292,6 +293,9 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_tgkill:
         barred = rights_signal(n == SYS_tkill ? a : b);
         __attribute__((fallthrough));
+    case SYS_rt_sigqueueinfo:
+    case SYS_rt_tgsigqueueinfo:
+    case SYS_pidfd_send_signal:
     case SYS_kill: hold_before_signal(); break;
     case SYS_seccomp:
         if (a != SECCOMP_SET_MODE_FILTER && a != SECCOMP_SET_MODE_STRICT)

@@ -149,7 +149,7 @@ ROWS = {
     # signals
     **_rows(ACTS, BUFFERED, kill="kill", killpg="kill", sigqueue="rt_sigqueueinfo",
             tgkill="tgkill", pthread_kill="tgkill", pthread_sigqueue="rt_tgsigqueueinfo",
-            **{"raise": "tgkill"}),
+            pidfd_send_signal="pidfd_send_signal", gsignal="tgkill", **{"raise": "tgkill"}),
 }
 
 # More that holding must not outlast, by names that are tested above.
@@ -162,7 +162,8 @@ OTHERS = (
     Check("poll for a hang-up alone"), Check("send to a socket with room"),
     Check("send on another connection"), Check("eventfd_write with room"),
     *[Check(act, BUFFERED) for act in (
-        "the return from main", "syscall SYS_exit_group", "syscall SYS_kill", "syscall SYS_tgkill")],
+        "the return from main", "syscall SYS_exit_group", "syscall SYS_kill", "syscall SYS_tgkill",
+        "syscall SYS_rt_sigqueueinfo", "syscall SYS_rt_tgsigqueueinfo", "syscall SYS_pidfd_send_signal")],
     Check("syscall SYS_seccomp"), Check("syscall SYS_unshare"), Check("unshare CLONE_NEWUSER"),
     Check("a thread's return"),
     Check("join by syscall", ALL, JOINED),
