@@ -17,8 +17,9 @@ from harness import (CURING_MODES, CrossingPeer, ServerRun, STALL_MS, judged, pa
                      report_pattern, run_client, run_strace, mode_env, started_server, total)
 
 EXCHANGES = 30
-REQUEST, ANSWER = 50, 300
-SERVERS = ["exact", "prefixed", "by_byte", "waits", "messages", "numbered", "threads", "forks", "uncorks"]
+REQUEST, BLOCK, ANSWER = 50, 131072, 300
+SERVERS = ["exact", "prefixed", "by_byte", "waits", "messages", "numbered", "threads", "forks", "uncorks",
+           "file", "several", "blocks", "peeks"]
 CLIENTS = ["closes", "late", "within", "subscribes", "fast_open"]
 WELL = ["prefixed", "chat", "pipelines"]
 ONCE = 3  # stalls that a cured connection may have
@@ -30,14 +31,14 @@ def stalls_of(us):
 
 # ---- servers ---------------------------------------------------------------
 
-def two_at_a_time(port, count):
+def two_at_a_time(port, count, request=REQUEST):
     """Both requests leave as one segment."""
     seen = ServerRun()
     with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for _ in range(count):
             begin = time.monotonic_ns()
-            sock.sendall(b"q" * REQUEST * 2)
+            sock.sendall(b"q" * request * 2)
             due = len(seen.received) + 2 * ANSWER
             while len(seen.received) < due:
                 piece = sock.recv(due - len(seen.received))
@@ -50,7 +51,7 @@ def two_at_a_time(port, count):
 def serves(how, mode, **variables):
     def measure():
         with started_server([program("server_pipelined"), how], mode, **variables) as (_, port):
-            seen = two_at_a_time(port, EXCHANGES)
+            seen = two_at_a_time(port, EXCHANGES, BLOCK if how == "blocks" else REQUEST)
         assert bytes(seen.received) == pattern(2 * ANSWER * EXCHANGES)
         return seen
 
@@ -118,6 +119,16 @@ def test_observe_counts_the_stalls_of_the_server(how, tmp_path):
 def test_observe_counts_the_stalls_of_the_client(way, tmp_path):
     found, there, _ = told(tmp_path, lambda **more: asks(way, "observe", **more).facts["us"])
     assert EXCHANGES / 2 < found and there * 0.8 <= found <= there + 2
+
+
+@pytest.mark.parametrize("mode", ["off", "observe", *CURING_MODES])
+def test_a_look_at_what_is_queued_ends_no_message(mode, tmp_path):
+    """Coalesce left such a server at 44 ms, and observe said that an answer waited for the one before."""
+    with started_server([program("server_pipelined"), "peeks"], mode,
+                        UNSTALL_REPORT=report_pattern(tmp_path)) as (_, port):
+        two_at_a_time(port, EXCHANGES)
+    reports = read_reports(tmp_path)
+    assert total(reports, "messages") == total(reports, "bursts") == 2 * EXCHANGES
 
 
 # ---- programs without the stall --------------------------------------------

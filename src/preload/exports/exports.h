@@ -74,7 +74,7 @@ ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, 
 size_t exports_vector_bytes(const struct iovec *iov, size_t count);
 ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw);
 /* After a recvmmsg(2) that returned `got`; returns what the caller gets. */
-int unstall_messages_read(struct call call, struct mmsghdr *messages, unsigned count, int got);
+int unstall_messages_read(struct call call, struct mmsghdr *messages, unsigned count, int flags, int got);
 
 /* Before close_range(2), from `*first` on.  True: the own call of the program begins there now.  False:
  * nothing is left to close.  `*barred` is for rights_changed() afterwards. */

@@ -30,6 +30,14 @@ static inline struct call read_begins(int fd, bool dont) {
         return shim_read_ends(call, got, most);   \
     }
 
+/* The same of a recv(2), with its flags. */
+#define RECV(next)                                                        \
+    {                                                                     \
+        struct call call = read_begins(fd, flags & MSG_DONTWAIT);         \
+        ssize_t got = next;                                               \
+        return shim_recv_ends(call, got, RECV_ASKED(bytes), flags);       \
+    }
+
 /* The beginning of read and recv: a thread without an open turn jumps on, or in mode off only counts. */
 #define LEAVES_AT_ONCE(next, in_off, ...)                               \
     if (LIKELY(self.turn == NULL)) {                                    \
@@ -78,11 +86,14 @@ EXPORT ssize_t preadv64v2(int fd, const struct iovec *iov, int count, off64_t of
 ALSO(preadv64v2, preadv2)
 #endif
 
-NOINLINE ssize_t recv_in_off(int fd, void *buffer, size_t bytes, int flags, struct conn *c)
-    COUNTED(RECV_ASKED(bytes), REAL_FOUND(recv)(fd, buffer, bytes, flags))
 NOINLINE ssize_t watched_recv(int fd, void *buffer, size_t bytes, int flags) {
     struct call call = shim_read_begins(fd, flags & MSG_DONTWAIT);
-    return shim_read_ends(call, REAL(recv)(fd, buffer, bytes, flags), RECV_ASKED(bytes));
+    return shim_recv_ends(call, REAL(recv)(fd, buffer, bytes, flags), RECV_ASKED(bytes), flags);
+}
+NOINLINE ssize_t recv_in_off(int fd, void *buffer, size_t bytes, int flags, struct conn *c) {
+    if (UNLIKELY(flags & (MSG_PEEK | MSG_ERRQUEUE)))
+        return watched_recv(fd, buffer, bytes, flags);
+    COUNTED(RECV_ASKED(bytes), REAL_FOUND(recv)(fd, buffer, bytes, flags))
 }
 EXPORT ssize_t recv(int fd, void *buffer, size_t bytes, int flags) {
     LEAVES_AT_ONCE(recv, recv_in_off, fd, buffer, bytes, flags)
@@ -93,15 +104,15 @@ ALSO(__recv, recv)
 EXPORT ssize_t recvfrom(int fd, void *buffer, size_t bytes, int flags, struct sockaddr *address,
                         socklen_t *length) {
     struct call call = read_begins(fd, flags & MSG_DONTWAIT);
-    return shim_read_ends(call, REAL(recvfrom)(fd, buffer, bytes, flags, address, length), RECV_ASKED(bytes));
+    ssize_t got = REAL(recvfrom)(fd, buffer, bytes, flags, address, length);
+    return shim_recv_ends(call, got, RECV_ASKED(bytes), flags);
 }
 
 EXPORT ssize_t __recv_chk(int fd, void *buffer, size_t bytes, size_t size, int flags)
-    READ(flags & MSG_DONTWAIT, RECV_ASKED(bytes), REAL(__recv_chk)(fd, buffer, bytes, size, flags))
+    RECV(REAL(__recv_chk)(fd, buffer, bytes, size, flags))
 EXPORT ssize_t __recvfrom_chk(int fd, void *buffer, size_t bytes, size_t size, int flags,
                               struct sockaddr *address, socklen_t *length)
-    READ(flags & MSG_DONTWAIT, RECV_ASKED(bytes),
-         REAL(__recvfrom_chk)(fd, buffer, bytes, size, flags, address, length))
+    RECV(REAL(__recvfrom_chk)(fd, buffer, bytes, size, flags, address, length))
 
 /* The body of a recvmsg by `next`. */
 #define RECEIVE(next)                                                                                \
@@ -110,7 +121,8 @@ EXPORT ssize_t __recvfrom_chk(int fd, void *buffer, size_t bytes, size_t size, i
         ssize_t got = next;                                                                          \
         if (got >= 0)                                                                                \
             shim_descriptors_arrive(message);                                                        \
-        return shim_read_ends(call, got, RECV_ASKED(ASKED(message->msg_iov, message->msg_iovlen)));  \
+        return shim_recv_ends(call, got, RECV_ASKED(ASKED(message->msg_iov, message->msg_iovlen)),   \
+                              flags);                                                                \
     }
 
 ssize_t unstall_recvmsg(int fd, struct msghdr *message, int flags, bool raw)
@@ -120,7 +132,7 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags) {
     return unstall_recvmsg(fd, message, flags, false);
 }
 
-int unstall_messages_read(struct call call, struct mmsghdr *messages, unsigned count, int got) {
+int unstall_messages_read(struct call call, struct mmsghdr *messages, unsigned count, int flags, int got) {
     ssize_t bytes = got < 0 ? got : 0; /* at the end of the stream the kernel returns empty messages */
     size_t asked = 0;
     for (int i = 0; i < got; i++) {
@@ -132,13 +144,14 @@ int unstall_messages_read(struct call call, struct mmsghdr *messages, unsigned c
     bool all = got < 0 || (unsigned)got == count; /* else nothing more was there */
     if (bytes == 0)
         asked = 1; /* recvmmsg(2) takes an error before all input */
-    ssize_t result = shim_read_ends(call, bytes, asked + !all);
+    ssize_t result = shim_recv_ends(call, bytes, asked + !all, flags);
     return result < 0 ? -1 : got;
 }
 
 EXPORT int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, struct timespec *timeout) {
     struct call call = shim_read_begins(fd, flags & MSG_DONTWAIT);
-    return unstall_messages_read(call, messages, count, REAL(recvmmsg)(fd, messages, count, flags, timeout));
+    return unstall_messages_read(call, messages, count, flags,
+                                 REAL(recvmmsg)(fd, messages, count, flags, timeout));
 }
 
 EXPORT int eventfd_read(int fd, eventfd_t *value)
@@ -150,7 +163,7 @@ EXPORT int eventfd_read(int fd, eventfd_t *value)
 EXPORT int __recvmmsg64(int fd, struct mmsghdr *messages, unsigned count, int flags,
                         struct timespec64 *timeout) {
     struct call call = shim_read_begins(fd, flags & MSG_DONTWAIT);
-    return unstall_messages_read(call, messages, count,
+    return unstall_messages_read(call, messages, count, flags,
                                  REAL(__recvmmsg64)(fd, messages, count, flags, timeout));
 }
 

@@ -228,7 +228,11 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
 #ifdef SYS_recv
     case SYS_recv:
 #endif
-    case SYS_recvfrom: return READ(d & MSG_DONTWAIT, RECV_ASKED((size_t)c));
+    case SYS_recvfrom: {
+        struct call call = shim_read_begins((int)a, d & MSG_DONTWAIT);
+        result = NEXT();
+        return shim_recv_ends(call, result, RECV_ASKED((size_t)c), (int)d);
+    }
     case SYS_preadv2: return READ(f & RWF_NOWAIT, ASKED(buffer, c));
     case SYS_recvmsg: return unstall_recvmsg((int)a, (struct msghdr *)b, (int)c, true);
 #ifdef SYS_recvmmsg_time64
@@ -237,7 +241,7 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_recvmmsg: {
         struct call call = shim_read_begins((int)a, d & MSG_DONTWAIT);
         result = NEXT();
-        return unstall_messages_read(call, (struct mmsghdr *)b, (unsigned)c, (int)result);
+        return unstall_messages_read(call, (struct mmsghdr *)b, (unsigned)c, (int)d, (int)result);
     }
     case SYS_setsockopt:
         shim_option_setting((int)a, (int)b, (int)c);

@@ -144,6 +144,15 @@ void shim_descriptors_arrive(const struct msghdr *message);
 struct call shim_read_begins(int fd, bool dont_wait);
 ssize_t shim_read_ends(struct call call, ssize_t got, size_t asked);
 
+/* The same of a recv(2) with these flags.  MSG_PEEK takes nothing away, and what it has seen may be older
+ * than the message that is being written; what MSG_ERRQUEUE returns is this side's own.  So neither is
+ * input. */
+ssize_t shim_looked(struct call call, ssize_t got, size_t asked, int flags);
+INLINE ssize_t shim_recv_ends(struct call call, ssize_t got, size_t asked, int flags) {
+    return UNLIKELY(flags & (MSG_PEEK | MSG_ERRQUEUE)) ? shim_looked(call, got, asked, flags)
+                                                       : shim_read_ends(call, got, asked);
+}
+
 INLINE ssize_t shim_count_input(struct call call, ssize_t got) {
     if (LIKELY(!call_is_stale(call))) {
         __atomic_fetch_add(&call.conn->counts.reads, 1, __ATOMIC_RELAXED);

@@ -250,7 +250,7 @@ static ssize_t other_in_off(struct conn *c, const struct write_request *o) {
 
 COLD void keep_evidence(struct conn *c, struct write_args w, const struct policy_action *action) {
     tally_written(c, action);
-    evidence_wrote(c, action, &(struct evidence_write){w.fd, w.bytes, w.caller});
+    evidence_wrote(c, action, &(struct evidence_write){w.fd, w.bytes, w.caller, .left = false});
 }
 
 /* Sends with MSG_MORE: the kernel holds it. */
@@ -394,7 +394,7 @@ static void account_sent(struct conn *c, const struct write_request *o, size_t s
     join_turn(c);
     struct policy_action action = decide_write(c, &limits, &w);
     account(c, &action, sent);
-    evidence_wrote(c, &action, &(struct evidence_write){o->fd, sent, o->caller});
+    evidence_wrote(c, &action, &(struct evidence_write){o->fd, sent, o->caller, .left = true});
     decide_apply(c, &action, o->fd); /* another thread has written meanwhile */
     if (UNLIKELY(action.crossing))
         decide_crossed(c, o->fd);
@@ -511,12 +511,15 @@ void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, b
     STORE(&c->held, c->held && more); /* bytes sent with MSG_MORE wait, and ours before them */
     struct policy_limits limits = decide_limits();
     struct policy_write w = {(size_t)moved / pieces, more, true};
-    struct evidence_write made = {fd, (uint64_t)moved / pieces, caller};
+    struct evidence_write made = {fd, (uint64_t)moved / pieces, caller, .left = true};
     for (unsigned i = 0; i < pieces; i++) {
         struct policy_action action = decide_write(c, &limits, &w);
+        action.crossing &= pieces == 1; /* of several the second one waits, too */
         account(c, &action, i ? 0 : (size_t)moved);
         evidence_wrote(c, &action, &made);
         decide_apply(c, &action, fd);
+        if (UNLIKELY(action.crossing))
+            decide_crossed(c, fd);
     }
     conn_unlock(c);
 }

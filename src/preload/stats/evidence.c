@@ -110,11 +110,12 @@ void evidence_crossing(struct conn *c, uint64_t ns) {
 }
 
 /* True if this write would be held behind the message before, but for our TCP_NODELAY. */
-static bool cures_crossing(const struct conn *c, const struct policy_action *action, int fd) {
-    struct kernel_tcp_info before;
+static bool cures_crossing(const struct conn *c, const struct policy_action *action,
+                           const struct evidence_write *w) {
+    struct kernel_tcp_info now;
     return action->crossing && c->policy.crosses && mode_cures((enum mode)c->policy.mode) &&
-           c->policy.nodelay && !config()->no_syscalls && kernel->tcp_info(fd, &before) == 0 &&
-           before.unacked > 0;
+           c->policy.nodelay && !config()->no_syscalls && kernel->tcp_info(w->fd, &now) == 0 &&
+           now.unacked > w->left;
 }
 
 /* True if Nagle's algorithm would hold this write, but for our hold, buffer or push: it is the second small
@@ -202,7 +203,7 @@ void evidence_wrote(struct conn *c, const struct policy_action *action, const st
         peer_is_answered(e);
     if (first)
         begin_run(e, w);
-    bool crossed = cures_crossing(c, action, w->fd), cured = crossed || cures(c, action);
+    bool crossed = cures_crossing(c, action, w), cured = crossed || cures(c, action);
     /* the first message of a connection is acknowledged at once: it would not have stalled */
     if (cured && !e->cured && c->counts.messages > 1) {
         e->cured = true;

@@ -92,6 +92,7 @@ struct evidence_write {
     int fd;
     uint64_t bytes;
     uintptr_t caller; /* return address of the exported call; 0: not known */
+    bool left;        /* the kernel has taken it already */
 };
 
 /* Before a write is made. */

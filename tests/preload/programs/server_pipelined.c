@@ -12,14 +12,20 @@
  *   threads   one thread reads, another one answers
  *   forks     as exact, in a child of a fork that has the connection alone
  *   uncorks   as exact, and each answer is two writes between TCP_CORK=1 and TCP_CORK=0
+ *   file      as exact, and each answer leaves by sendfile(2)
+ *   several   as exact, and each answer leaves by sendmmsg(2)
+ *   blocks    as exact, but requests of BLOCK bytes, whose copy takes longer than many a wait
+ *   peeks     as exact, and each answer is two writes; in between the server looks by MSG_PEEK whether its
+ *             client is still there, and sees the next request
  *   together  both by one read, and one write for both answers: no stall
  */
 #include <semaphore.h>
+#include <sys/sendfile.h>
 
 #define SERVE serve_how
 #include "server.h"
 
-enum { ANSWER = HEADER + BODY };
+enum { ANSWER = HEADER + BODY, BLOCK = 131072 };
 
 static bool is_how(const char *name) {
     return strcmp(how, name) == 0;
@@ -44,6 +50,8 @@ static bool read_by_number(int fd, char *request) {
 
 static bool read_request(int fd) {
     char request[REQUEST];
+    static char block[BLOCK];
+    if (is_how("blocks")) return recv(fd, block, BLOCK, MSG_WAITALL) == BLOCK;
     if (is_how("numbered")) return read_by_number(fd, request);
     if (is_how("messages")) {
         struct iovec part = {request, REQUEST};
@@ -60,15 +68,52 @@ static bool read_request(int fd) {
                               : read_exactly(fd, request, REQUEST);
 }
 
+static void write_by_file(int fd, int i) {
+    static int file = -1;
+    off_t at = (off_t)i * ANSWER; /* the kernel sends the file's own pages, so what has left stays */
+    if (file < 0) CHECK((file = memfd_create("answers", 0)) >= 0);
+    CHECK(pwrite(file, message, ANSWER, at) == ANSWER);
+    CHECK(sendfile(fd, file, &at, ANSWER) == ANSWER);
+}
+
+static void write_several(int fd) {
+    struct iovec part = {message, ANSWER};
+    struct mmsghdr header = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
+    CHECK(sendmmsg(fd, &header, 1, 0) == 1 && header.msg_len == ANSWER);
+}
+
+/* By each call that has such flags.  The buffer is larger than what is there. */
+static void peek(int fd, int i) {
+    enum { FLAGS = MSG_PEEK | MSG_DONTWAIT };
+    char seen[4 * REQUEST];
+    struct iovec part = {seen, sizeof seen};
+    struct mmsghdr header = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
+    switch (i % 5) {
+    case 0: recv(fd, seen, sizeof seen, FLAGS); break;
+    case 1: recvfrom(fd, seen, sizeof seen, FLAGS, NULL, NULL); break;
+    case 2: recvmsg(fd, &header.msg_hdr, FLAGS); break;
+    case 3: recvmmsg(fd, &header, 1, FLAGS, NULL); break;
+    case 4: syscall(SYS_recvfrom, fd, seen, sizeof seen, (long)FLAGS, NULL, NULL);
+    }
+}
+
 static void answer(int fd, int i) {
     next_message(i);
-    if (!is_how("uncorks")) {
+    if (is_how("file")) {
+        write_by_file(fd, i);
+    } else if (is_how("several")) {
+        write_several(fd);
+    } else if (is_how("peeks")) {
+        CHECK(write(fd, message, HEADER) == HEADER);
+        peek(fd, i / 2);
+        CHECK(write(fd, message + HEADER, BODY) == BODY);
+    } else if (is_how("uncorks")) {
+        set_option(fd, TCP_CORK, 1);
+        write_message(fd);
+        set_option(fd, TCP_CORK, 0);
+    } else {
         CHECK(write(fd, message, ANSWER) == ANSWER);
-        return;
     }
-    set_option(fd, TCP_CORK, 1);
-    write_message(fd);
-    set_option(fd, TCP_CORK, 0);
 }
 
 static void answer_together(int fd) {
