@@ -246,8 +246,8 @@ static const char *places_text(const struct reader_row *rows, size_t count, weig
                     memcmp(&rows[k].id.endpoint, &rows[i].id.endpoint, sizeof(rows[i].id.endpoint)) != 0;
         places += first;
     }
-    snprintf(text, NAME_ROOM, places > 1 ? ", at %zu endpoints" : "", places);
-    return text;
+    snprintf(text, NAME_ROOM, ", at %zu endpoints", places);
+    return places > 1 ? text : "";
 }
 
 /* The sentence on cured messages tells one row. */
