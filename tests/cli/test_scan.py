@@ -578,6 +578,20 @@ def test_the_table_fits_the_terminal(columns, headings):
     assert lines[at + 1].startswith("python3") and lines[at + 2] == ""
 
 
+@pytest.mark.parametrize("columns", [60, 40])
+def test_words_are_not_broken_in_a_narrow_terminal(columns):
+    """They were wrapped for 80 columns, and the terminal broke each line again, in the midst of a word."""
+    with Actor("stall") as actor, \
+         Terminal(COMMAND, "scan", "--time", "3", "--port", actor.port, columns=columns,
+                  lines=50) as terminal:
+        terminal.wait_for("^ended with 1$", 30)
+        whole = terminal.see("-J")  # a line that the terminal has broken is one
+    for begin, end in ("Scanned", "\n\nsender"), ("Who wrote", "\n\nNext:"):
+        if begin in whole:  # the source sampled names no places
+            told = whole[whole.index(begin):whole.index(end)]
+            assert max(map(len, told.splitlines())) <= columns, told
+
+
 def test_the_share_of_the_worst_is_told_and_long_names_move_no_column(tmp_path):
     """A process with a quarter of the lost time had "most of it"."""
     long = tmp_path / "containerd-shim-runc-v2"

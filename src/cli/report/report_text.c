@@ -17,7 +17,7 @@
 #include "sites.h"
 #include "terminal.h"
 
-enum { WIDTH_MOST = 100, WIDTH_LEAST = 60, ENDPOINT_COLUMNS = 22, ROWS_SHOWN = 16 };
+enum { WIDTH_MOST = 100, WIDTH_LEAST = 60, PROSE_LEAST = 40, ENDPOINT_COLUMNS = 22, ROWS_SHOWN = 16 };
 
 /* ---- processes ------------------------------------------------------- */
 
@@ -215,7 +215,7 @@ static void print_who(FILE *out, const struct report *r, unsigned width, bool un
 void report_text(FILE *out, const struct report *r) {
     const struct report_verdict *v = r->verdict;
     bool ascii = !speaks_utf8();
-    unsigned width = terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST);
+    unsigned width = terminal_width_within(out, PROSE_LEAST, WIDTH_MOST);
     print_processes(out, r->files, ascii);
     print_verdict(out, v, width);
     if (v->found != FOUND_NOTHING) {

@@ -14,7 +14,7 @@
 #include "survey.h"
 #include "terminal.h"
 
-enum { WIDTH_MOST = 110, WIDTH_LEAST = 80, ROWS_SHOWN = 20 };
+enum { WIDTH_MOST = 110, WIDTH_LEAST = 40, ROWS_SHOWN = 20 };
 
 /* "nginx (812)", or the user where the process is not to be known. */
 static const char *process_text(const struct scan_process *p, uint32_t uid, char *text, size_t size) {

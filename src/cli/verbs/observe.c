@@ -156,7 +156,7 @@ static void print_who(FILE *out, const struct who *who) {
     struct prose p = {.used = 0};
     who_prose(&p, who);
     fputc('\n', out);
-    prose_print(out, &p, 0, terminal_width_within(out, 60, 100));
+    prose_print(out, &p, 0, terminal_width_within(out, 40, 100));
 }
 
 /* Through the kernel: what keeps no statistics. */
