@@ -8,6 +8,7 @@ waits behind B.  `scan` told of A and B, and to join them.
 import contextlib
 import json
 import re
+import socket
 import subprocess
 
 import pytest
@@ -15,7 +16,7 @@ from test_scan import need, scan_until_told
 from test_top import Terminal
 
 from harness import (COMMAND, PROGRAMS, CrossingPeer, bare_env, patiently, preload_env, program, spawned,
-                     stats_directory, unstall, wait_for)
+                     started_server, stats_directory, unstall, wait_for)
 
 PAIR = (r"messages, [1-9]\d* stalls, \S+ m?s lost: the held message \(33 bytes\) is written by exchange "
         r"\(crossing\.c:{C}\) in crossing\S*, through say; the one before \(9 bytes\), not acknowledged yet, "
@@ -62,6 +63,26 @@ def test_the_report_tells_the_stall_its_number_and_its_code():
         assert [write["bytes"] for write in worst["occurrences"][0]] == [9, 33]
 
     patiently(attempt)  # a stall that a busy machine makes longer is no proof
+
+
+def test_of_two_messages_in_one_call_the_second_waits():
+    """sendmmsg(2) makes both before anybody can look.  The report said that the first one waited."""
+    def attempt():
+        with stats_directory() as folder:
+            with started_server([program("server_pipelined"), "pairs"], "observe",
+                                UNSTALL_STATS=folder) as (_, port):
+                with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
+                    for _ in range(20):
+                        sock.sendall(b"q" * 50)
+                        left = 300
+                        while left > 0:
+                            left -= len(sock.recv(left))
+            told = json.loads(unstall("report", "--json", folder, check=True).stdout)
+        row = max(told["rows"], key=lambda row: row["exchanges"])
+        assert row["stalls_proved"] + row["stalls_bound"] > 10
+        assert row["stalls_crossing"] == 0
+
+    patiently(attempt)
 
 
 def test_observe_tells_it_as_the_report_does():

@@ -14,6 +14,7 @@
  *   uncorks   as exact, and each answer is two writes between TCP_CORK=1 and TCP_CORK=0
  *   file      as exact, and each answer leaves by sendfile(2)
  *   several   as exact, and each answer leaves by sendmmsg(2)
+ *   pairs     as several, and each answer is two messages of the call
  *   blocks    as exact, but requests of BLOCK bytes, whose copy takes longer than many a wait
  *   peeks     as exact, and each answer is two writes; in between the server looks by MSG_PEEK whether its
  *             client is still there, and sees the next request
@@ -77,9 +78,14 @@ static void write_by_file(int fd, int i) {
 }
 
 static void write_several(int fd) {
-    struct iovec part = {message, ANSWER};
-    struct mmsghdr header = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
-    CHECK(sendmmsg(fd, &header, 1, 0) == 1 && header.msg_len == ANSWER);
+    struct iovec part = {message, ANSWER}, halves[] = {{message, HEADER}, {message + HEADER, BODY}};
+    struct mmsghdr whole = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
+    struct mmsghdr both[] = {{.msg_hdr = {.msg_iov = halves, .msg_iovlen = 1}},
+                             {.msg_hdr = {.msg_iov = halves + 1, .msg_iovlen = 1}}};
+    if (is_how("pairs"))
+        CHECK(sendmmsg(fd, both, 2, 0) == 2);
+    else
+        CHECK(sendmmsg(fd, &whole, 1, 0) == 1 && whole.msg_len == ANSWER);
 }
 
 /* By each call that has such flags.  The buffer is larger than what is there. */
@@ -101,7 +107,7 @@ static void answer(int fd, int i) {
     next_message(i);
     if (is_how("file")) {
         write_by_file(fd, i);
-    } else if (is_how("several")) {
+    } else if (is_how("several") || is_how("pairs")) {
         write_several(fd);
     } else if (is_how("peeks")) {
         CHECK(write(fd, message, HEADER) == HEADER);
