@@ -610,6 +610,8 @@ struct reader_file *reader_read(const char *path, unsigned want, struct reader_e
     if (fd < 0) {
         if (errno == ELOOP)
             fail(error, "%s: is a symbolic link; give the statistics file itself", path);
+        else if (errno == EACCES || errno == EPERM)
+            fail(error, "%s: %s; run this as its owner or as root", path, strerror(errno));
         else
             fail(error, "%s: %s; " EXPECTED, path, strerror(errno));
         return NULL;

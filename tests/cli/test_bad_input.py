@@ -89,6 +89,18 @@ def test_no_rights(words):
     done = by_nobody(*words)
     refused(done)
     assert "sock_diag" not in done.stderr
+    assert "expected a statistics file" not in done.stderr  # which it may be
+
+
+def test_no_rights_to_see_what_is_attached():
+    """The name was said to be none that `attach --list` shows."""
+    if os.geteuid() != 0:
+        skip("only root may become another user, and mount")
+    script = ('mount -t bpf none /sys/fs/bpf && mkdir -m 700 /sys/fs/bpf/unstall && '
+              'exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@" detach pid-4711')
+    with command_of_everybody() as command:
+        done = run(["unshare", "-m", "sh", "-c", script, "sh", command], bare_env(), check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (125, "unstall detach: /sys/fs/bpf/unstall: Permission denied\n")
 
 
 @pytest.mark.parametrize("words", [["doctor"], ["scan", "--source", "sampled", "--pid"]], ids=spoken)

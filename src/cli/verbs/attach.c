@@ -451,10 +451,9 @@ static int detach_all(void) {
 }
 
 /* True for a name in the list: the only way to name an attachment whose cgroup was removed. */
-static bool is_name(const char *word) {
+static bool is_name(const char *word, char error[ATTACH_ERROR]) {
     struct attach_state *list = NULL;
     size_t count = 0;
-    char error[ATTACH_ERROR] = "";
     bool found = false;
     if (attach_list(&list, &count, error) != 0)
         return false;
@@ -476,8 +475,10 @@ static int run_detach(int argc, char **argv) {
         failed = 0;
         if (kind == ARGS_OPTION && (failed = target_option(&a, &wish)) < 0)
             return args_unknown(&a);
-        if (kind == ARGS_WORD && is_name(a.word))
+        if (kind == ARGS_WORD && is_name(a.word, error))
             name = a.word;
+        else if (kind == ARGS_WORD && error[0])
+            failed = complain("%s", error);
         else if (kind == ARGS_WORD)
             failed = take_process(&a, &wish, "or a name that `unstall attach --list` shows");
         if (failed)
