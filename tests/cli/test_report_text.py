@@ -242,6 +242,15 @@ def test_a_slow_start_is_told(tmp_path, loaded_ms, answer_ms, found, sentence):
     assert not sentence or fnmatch.fnmatchcase(said[0], sentence)
 
 
+@pytest.mark.parametrize("accepted_ms, notes", [(1729, 0), (1731, 1)])
+def test_the_time_until_the_first_client_is_no_slow_start(tmp_path, accepted_ms, notes):
+    """A relay that had waited for its first client: "1.49 s in the application before its first write"."""
+    table = STARTING + ("row 2 1 255 1 4 127.0.0.1 80\nexchange 2 300000 12\ncount 2 connections 1\n"
+                        f"connection 2 2 255 1 {accepted_ms}000000 0 127.0.0.1 50000 127.0.0.1 80 12 3000\n")
+    path = make_stats_file(tmp_path / "x.unstall", table)
+    assert told(path).count("in the application before its first write") == notes
+
+
 @pytest.mark.parametrize("table", [PEER, CURED, BEHIND_CURED, TLS, SLOW_SERVER, WELL, SLOW_PEER, OFF,
                                    ONE_WAY, ""],
                          ids=["peer", "cured", "behind-cured", "tls", "slow-server", "well", "slow-peer",

@@ -394,6 +394,16 @@ struct report_start {
     size_t processes;
 };
 
+/* A relay may connect only when a client has. */
+static bool has_accepted_before(const struct reader_file *r, uint64_t ns) {
+    for (size_t i = 0; i < r->connection_count; i++) {
+        const struct reader_row *row = reader_row_at(r, r->connections[i].row);
+        if (row && row->id.role == ROLE_LISTENER && r->connections[i].opened_ns < ns)
+            return true;
+    }
+    return false;
+}
+
 /* Adds the start of one process, taken from its first connection.  A start much shorter than the time spent
  * waiting for answers does not count. */
 static void add_start(struct report_start *start, const struct reader_file *r) {
@@ -411,7 +421,7 @@ static void add_start(struct report_start *start, const struct reader_file *r) {
                 first = c;
         }
     }
-    if (!first || !loaded || first->opened_ns < loaded)
+    if (!first || !loaded || first->opened_ns < loaded || has_accepted_before(r, first->opened_ns))
         return;
     uint64_t connected = first->opened_ns - loaded;
     uint64_t written = connected + first->first_write_us * UINT64_C(1000);
