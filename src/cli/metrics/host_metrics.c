@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "host_metrics.h"
-
 #include <inttypes.h>
 
 #include "format.h"
+#include "host.h"
+#include "metrics.h"
 
 struct page {
     FILE *out;
@@ -22,10 +22,6 @@ static double stall_seconds(const struct scan_series *s) {
 
 static double one_way_stalls(const struct scan_series *s) {
     return s->told.one_way;
-}
-
-static const char *kind_of(const struct scan_host_state *s) {
-    return s->kind == SCAN_EXACT ? "exact" : "sampled";
 }
 
 /* True for a series to print: all but `others` while it has counted nothing. */
@@ -49,14 +45,14 @@ static void series(const struct page *p, const struct scan_host_state *s, const 
         openmetrics_label(labels, sizeof(labels), "program",
                           safe_text(one->program, text, sizeof(text)));
         openmetrics_label(labels, sizeof(labels), "user", user);
-        openmetrics_label(labels, sizeof(labels), "source", kind_of(s));
+        openmetrics_label(labels, sizeof(labels), "source", scan_kind_name(s->kind));
         fprintf(p->out, "unstall_%s_total{%s} %.12g\n", name, labels, value(one));
     }
 }
 
 static void state(const struct page *p, const struct scan_host_state *s) {
     char labels[1024] = "", text[SCAN_ERROR];
-    openmetrics_label(labels, sizeof(labels), "source", kind_of(s));
+    openmetrics_label(labels, sizeof(labels), "source", scan_kind_name(s->kind));
     openmetrics_label(labels, sizeof(labels), "not_exact",
                       safe_text(s->not_exact, text, sizeof(text)));
     openmetrics_label(labels, sizeof(labels), "processes", s->sees_all ? "all" : "own");

@@ -7,10 +7,6 @@
 
 #define MS_OF(ns) ((double)(ns) / 1e6)
 
-const char *scan_kind_name(enum scan_kind kind) {
-    return kind == SCAN_EXACT ? "exact" : "sampled";
-}
-
 static void process(struct json *j, const char *key, const struct scan_process *p) {
     if (p->pid == 0) {
         json_null(j, key);

@@ -8,6 +8,10 @@
 
 #include "clock_ns.h"
 
+const char *scan_kind_name(enum scan_kind kind) {
+    return kind == SCAN_EXACT ? "exact" : "sampled";
+}
+
 uint64_t scan_now(void) {
     return clock_ns(CLOCK_MONOTONIC);
 }

@@ -39,6 +39,8 @@ struct scan_source {
 
 extern const struct scan_source scan_sampled, scan_exact;
 
+const char *scan_kind_name(enum scan_kind kind); /* "exact" */
+
 /* Begins the source with this name.  name == NULL: begins `exact`, or `sampled` if that fails, with the
  * reason in not_exact.  Returns the source's state, or NULL with the reason in `error`. */
 void *scan_source_begin(const char *name, const struct scan_options *o,

@@ -75,6 +75,4 @@ const char *scan_note(const struct survey *s);
 /* How the scan was made. */
 void scan_report_head(struct prose *p, const struct survey *s, bool ascii);
 
-const char *scan_kind_name(enum scan_kind kind);
-
 #endif

@@ -10,7 +10,7 @@
 
 #include "args.h"
 #include "errors.h"
-#include "host_metrics.h"
+#include "host.h"
 #include "http.h"
 
 /* ---- the form that the client accepts -------------------------------------- */
