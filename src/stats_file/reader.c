@@ -52,8 +52,12 @@ static bool parse(char *line, struct reader_mapping *m) {
     const char *at = line;
     line[strcspn(line, "\n")] = '\0';
     /* 7f1c2000-7f1c3000 r--p 00001000 fe:01 4711   /path: addresses, rights, offset, device, inode */
-    if (!columns_skip(&at, 3) || !column_number(&at, 16, UINT32_MAX, &major_number) ||
-        *at++ != ':' || !column_number(&at, 16, UINT32_MAX, &minor_number) ||
+    if (!column_number(&at, 16, UINT64_MAX, &m->start) || *at++ != '-' ||
+        !column_number(&at, 16, UINT64_MAX, &m->end) || strlen(at) < 5)
+        return false;
+    m->is_executable = at[3] == 'x';
+    if (!columns_skip(&at, 1) || !column_number(&at, 16, UINT64_MAX, &m->offset) ||
+        !column_number(&at, 16, UINT32_MAX, &major_number) || *at++ != ':' || !column_number(&at, 16, UINT32_MAX, &minor_number) ||
         !column_number(&at, 10, UINT64_MAX, &m->inode))
         return false;
     m->device = makedev((unsigned)major_number, (unsigned)minor_number);

@@ -79,7 +79,8 @@ int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error);
 
 /* One of the files that a process maps; its name, if the file was deleted, is without " (deleted)". */
 struct reader_mapping {
-    uint64_t device, inode;
+    uint64_t start, end, offset, device, inode;
+    bool is_executable;
     const char *path; /* "": it has none */
     bool is_deleted;
 };

@@ -6,7 +6,6 @@
 static const double SHARE = 0.012, DUMPS = 0.005, WATCHES = 0.006;
 
 static const uint64_t MS = 1000000, DUMP_SOONEST = 50 * MS, DUMP_LATEST = 5000 * MS,
-                      WATCH_EVERY = 12 * MS,
                       ADVANCE = 20 * MS; /* may be spent at once at the start */
 
 struct scan_budget scan_budget_begin(uint64_t now_ns) {
@@ -34,10 +33,6 @@ uint64_t scan_budget_dump_every(const struct scan_budget *b) {
     if (every < (double)DUMP_SOONEST)
         return DUMP_SOONEST;
     return every > (double)DUMP_LATEST ? DUMP_LATEST : (uint64_t)every;
-}
-
-uint64_t scan_budget_watch_every(void) {
-    return WATCH_EVERY;
 }
 
 /* Watches fewer sockets if the last turn took more than its share, more if it took clearly less. */

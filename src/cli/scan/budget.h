@@ -29,9 +29,8 @@ void scan_budget_watch(struct scan_budget *b, uint64_t took_ns);
 /* The time from one dump to the next. */
 uint64_t scan_budget_dump_every(const struct scan_budget *b);
 
-/* The time from one look at the watched sockets to the next: 12 ms, so that a stall of 40 ms is in
- * three samples. */
-uint64_t scan_budget_watch_every(void);
+/* The time from one look at the watched sockets to the next: a stall of 40 ms is in three samples. */
+enum { WATCH_EVERY_NS = 12 * 1000 * 1000 };
 
 /* Begins a turn.  Returns how many of the `wanted` sockets may be watched in it. */
 unsigned scan_budget_turn(struct scan_budget *b, uint64_t now_ns, unsigned wanted);

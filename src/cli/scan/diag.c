@@ -134,12 +134,6 @@ static void put_key(const struct scan_key *key, struct inet_diag_sockid *id) {
     put_address(&key->peer, key->family, id->idiag_dst);
 }
 
-struct scan_key scan_key_reversed(const struct scan_key *key) {
-    struct scan_key back = {.family = key->local.family, .local = key->peer, .peer = key->local};
-    back.cookie[0] = back.cookie[1] = INET_DIAG_NOCOOKIE;
-    return back;
-}
-
 /* ---- samples ----------------------------------------------------------- */
 
 static bool has(size_t size, size_t offset) {
@@ -303,27 +297,22 @@ int scan_diag_query(struct scan_diag *d, const struct scan_key *const keys[], si
     return 0;
 }
 
+uint64_t scan_diag_peer(struct scan_diag *d, const struct scan_key *key) {
+    const struct scan_key back = {.family = key->local.family,
+                                  .local = key->peer,
+                                  .peer = key->local,
+                                  .cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}},
+                          *asked = &back;
+    struct scan_sample sample;
+    bool found;
+    return scan_diag_query(d, &asked, 1, &sample, &found) == 0 && found ? sample.inode : 0;
+}
+
 /* ---- listening ports ------------------------------------------------------- */
-
-static int by_port(const void *a, const void *b) {
-    return *(const uint16_t *)a - *(const uint16_t *)b;
-}
-
-bool scan_is_listened_on(const struct scan_listeners *l, uint16_t port) {
-    return l->count && bsearch(&port, l->ports, l->count, sizeof(port), by_port);
-}
 
 static void take_port(const struct scan_listed *found, void *arg) {
     struct scan_listeners *l = arg;
-    uint16_t port = found->key.local.port;
-    if (scan_is_listened_on(l, port))
-        return;
-    uint16_t *more = reallocarray(l->ports, l->count + 1, sizeof(*more));
-    if (!more)
-        return;
-    l->ports = more;
-    l->ports[l->count++] = port;
-    qsort(l->ports, l->count, sizeof(*l->ports), by_port);
+    l->port[found->key.local.port] = 1;
 }
 
 int scan_listeners_look(struct scan_listeners *l, struct scan_diag *d) {

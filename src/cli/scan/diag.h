@@ -44,16 +44,13 @@ int scan_diag_query(struct scan_diag *d, const struct scan_key *const keys[], si
 /* The ports with a listening socket.  They show which end of a connection is the service.  A port
  * stays in the list when its service ends, because the report still has its connections. */
 struct scan_listeners {
-    uint16_t *ports; /* sorted */
-    size_t count;
+    uint8_t port[UINT16_MAX + 1]; /* 1: it has one */
 };
 
 /* Adds the ports that have a listening socket now.  0 or -errno. */
 int scan_listeners_look(struct scan_listeners *l, struct scan_diag *d);
 
-bool scan_is_listened_on(const struct scan_listeners *l, uint16_t port);
-
-/* The key of the other end of a connection within this host. */
-struct scan_key scan_key_reversed(const struct scan_key *key);
+/* The inode of the other end of a connection within this host; 0: it has none. */
+uint64_t scan_diag_peer(struct scan_diag *d, const struct scan_key *key);
 
 #endif

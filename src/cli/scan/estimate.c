@@ -46,7 +46,6 @@ void scan_estimate_end(struct scan_estimate *e) {
 
 void scan_estimate_exact(struct scan_estimate *e, uint64_t stalls, uint64_t lost_ns) {
     e->count += (double)stalls;
-    e->low = e->high = e->count;
     e->lost_ns += (double)lost_ns;
     e->seen += stalls;
     e->seen_ns += lost_ns;

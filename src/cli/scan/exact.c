@@ -93,7 +93,6 @@ static void end(void *source) {
     stall_bpf__destroy(e->program);
     scan_places_end(e->places);
     scan_diag_close(e->diag);
-    free(e->listeners.ports);
     free(e->peers);
     free(e);
 }
@@ -185,23 +184,18 @@ static bool is_hidden(const struct exact *e, const struct scan_total *t) {
 
 static uint64_t peer_of(struct exact *e, const struct scan_total *t, uint64_t cookie,
                         const struct scan_key *key) {
-    struct scan_key back = scan_key_reversed(key);
-    const struct scan_key *asked = &back;
-    struct scan_sample sample;
-    bool found = false;
     for (size_t i = 0; i < e->peer_count; i++)
         if (e->peers[i].cookie == cookie)
             return e->peers[i].inode;
     if (e->options.no_peers || is_hidden(e, t))
         return 0;
-    if (scan_diag_query(e->diag, &asked, 1, &sample, &found) != 0 || !found || !sample.inode)
-        return 0;
-    struct peer *more = reallocarray(e->peers, e->peer_count + 1, sizeof(*more));
+    uint64_t inode = scan_diag_peer(e->diag, key);
+    struct peer *more = inode ? reallocarray(e->peers, e->peer_count + 1, sizeof(*more)) : NULL;
     if (more) {
         e->peers = more;
-        e->peers[e->peer_count++] = (struct peer){cookie, sample.inode};
+        e->peers[e->peer_count++] = (struct peer){cookie, inode};
     }
-    return sample.inode;
+    return inode;
 }
 
 static void fill_in(struct exact *e, const struct scan_total *t, uint64_t cookie,

@@ -42,37 +42,17 @@ static uint64_t head_of(pid_t pid, const char *path) {
     return n > 0 ? stats_hash(0, head, sizeof(head)) : 0;
 }
 
-/* Parses "7f1c2000-7f1c3000 r-xp 00001000 fe:01 4711   /path".  False: the mapping is not executable
- * or has no name. */
-static bool parse_mapping(const char *line, struct stats_module *m) {
-    char *at;
-    *m = (struct stats_module){.state = STATS_VALID};
-    m->start = strtoull(line, &at, 16);
-    if (*at++ != '-')
+/* Code without a name is not told. */
+static bool take_module(const struct reader_mapping *m, void *context) {
+    struct reader_file *r = context;
+    struct stats_module *new = &r->modules[r->module_count];
+    if (!m->is_executable || (m->path[0] != '/' && m->path[0] != '['))
         return false;
-    m->end = strtoull(at, &at, 16);
-    if (strlen(at) < 6 || at[3] != 'x')
-        return false;
-    m->offset = strtoull(at + 6, &at, 16);
-    const char *path = strpbrk(at, "/[");
-    if (!path)
-        return false;
-    snprintf(m->path, sizeof(m->path), "%.*s", (int)strcspn(path, "\n"), path);
-    return true;
-}
-
-static void read_modules(struct reader_file *r, pid_t pid) {
-    char line[4352];
-    FILE *maps = process_open(pid, "maps");
-    while (maps && r->module_count < STATS_MODULES && fgets(line, sizeof(line), maps)) {
-        struct stats_module m;
-        if (!parse_mapping(line, &m))
-            continue;
-        m.head = m.path[0] == '/' ? head_of(pid, m.path) : 0;
-        r->modules[r->module_count++] = m;
-    }
-    if (maps)
-        fclose(maps);
+    *new = (struct stats_module){
+        .state = STATS_VALID, .start = m->start, .end = m->end, .offset = m->offset};
+    snprintf(new->path, sizeof(new->path), "%s%s", m->path, m->is_deleted ? " (deleted)" : "");
+    new->head = m->path[0] == '/' && !m->is_deleted ? head_of((pid_t)r->header.pid, m->path) : 0;
+    return ++r->module_count == STATS_MODULES;
 }
 
 static struct reader_file *look_at(pid_t pid) {
@@ -95,7 +75,7 @@ static struct reader_file *look_at(pid_t pid) {
     r->header.machine = EM_X86_64;
 #endif
     process_program(pid, r->header.program, sizeof(r->header.program));
-    read_modules(r, pid);
+    reader_each_mapping(pid, take_module, r);
     return r;
 }
 

@@ -52,12 +52,6 @@ static int dump_listeners(struct sampled *s) {
     return scan_listeners_look(&s->listeners, s->diag);
 }
 
-/* Is it known which end of the connection is the service? */
-static bool is_explained(const struct sampled *s, const struct scan_key *key) {
-    return scan_is_listened_on(&s->listeners, key->local.port) ||
-           scan_is_listened_on(&s->listeners, key->peer.port);
-}
-
 static void take_listed(const struct scan_listed *l, void *arg) {
     struct sampled *s = arg;
     if (l->sample.queued == 0 || l->sample.queued > QUEUED_MOST || !l->in_flight ||
@@ -93,8 +87,8 @@ static int look_at_suspects(struct sampled *s, uint64_t gap_ns) {
                 continue;
             if (!scan_candidate_discovered(&s->candidates, keys[i], &samples[i], gap_ns))
                 return -ENOMEM;
-            if (!is_explained(s, keys[i]))
-                s->listeners_due = 0;
+            if (!s->listeners.port[keys[i]->local.port] && !s->listeners.port[keys[i]->peer.port])
+                s->listeners_due = 0; /* which end is the service? */
         }
     }
     return 0;
@@ -145,19 +139,6 @@ static void choose(struct sampled *s, uint64_t now) {
     s->turn_due = now + (uint64_t)TURN_MS * 1000000;
 }
 
-/* Finds the other end of a connection within this host: its process waits for the held data. */
-static void seek_peer(struct sampled *s, struct scan_candidate *c) {
-    struct scan_key back = scan_key_reversed(&c->key);
-    const struct scan_key *key = &back;
-    struct scan_sample sample;
-    bool found;
-    c->peer_sought = true;
-    if (s->options.no_peers)
-        return;
-    if (scan_diag_query(s->diag, &key, 1, &sample, &found) == 0 && found)
-        c->peer_inode = sample.inode;
-}
-
 static int watch_some(struct sampled *s, struct scan_candidate **some, size_t count) {
     const struct scan_key *keys[SCAN_QUERIES];
     struct scan_sample samples[SCAN_QUERIES];
@@ -166,10 +147,12 @@ static int watch_some(struct sampled *s, struct scan_candidate **some, size_t co
         keys[i] = &some[i]->key;
     int failed = scan_diag_query(s->diag, keys, count, samples, found);
     for (size_t i = 0; !failed && i < count; i++) {
-        if (!found[i])
+        if (!found[i]) {
             scan_candidate_rest(some[i]);
-        else if (scan_candidate_sampled(some[i], &samples[i]) && !some[i]->peer_sought)
-            seek_peer(s, some[i]);
+        } else if (scan_candidate_sampled(some[i], &samples[i]) && !some[i]->peer_sought) {
+            some[i]->peer_sought = true; /* its process waits for the held data */
+            some[i]->peer_inode = s->options.no_peers ? 0 : scan_diag_peer(s->diag, &some[i]->key);
+        }
     }
     return failed;
 }
@@ -189,7 +172,7 @@ static int watch(struct sampled *s) {
             s->watched[kept++] = s->watched[i];
     s->watched_count = kept;
     scan_budget_watch(&s->budget, clock_ns(CLOCK_THREAD_CPUTIME_ID) - began);
-    s->watch_due = now + scan_budget_watch_every();
+    s->watch_due = now + WATCH_EVERY_NS;
     return failed;
 }
 
@@ -200,7 +183,6 @@ static void end(void *source) {
     scan_candidates_end(&s->candidates);
     scan_diag_close(s->diag);
     free(s->suspects);
-    free(s->listeners.ports);
     free(s);
 }
 
@@ -243,7 +225,7 @@ static int run(void *source, uint64_t until_ns, const volatile sig_atomic_t *sto
     while (!*stop && (now = scan_now()) < until_ns) {
         int failed = 0;
         if (!scan_budget_allows(&s->budget, now, 0)) {
-            s->watch_due = now + scan_budget_watch_every();
+            s->watch_due = now + WATCH_EVERY_NS;
             s->dump_due = s->dump_due < s->watch_due ? s->watch_due : s->dump_due;
         } else if (now >= s->dump_due) {
             failed = dump(s);

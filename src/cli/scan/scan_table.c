@@ -129,9 +129,8 @@ const struct scan_process *scan_table_sender(const struct scan_table *t,
 /* True if the sender is the service.  Where neither port has a listening socket, the lower port is
  * taken for the service's. */
 static bool is_service(const struct scan_result *r, const struct scan_key *key) {
-    if (scan_is_listened_on(r->listening, key->local.port))
-        return true;
-    return !scan_is_listened_on(r->listening, key->peer.port) && key->local.port < key->peer.port;
+    const uint8_t *listens = r->listening->port;
+    return listens[key->local.port] || (!listens[key->peer.port] && key->local.port < key->peer.port);
 }
 
 static bool same_address(const struct stats_address *a, const struct stats_address *b) {
