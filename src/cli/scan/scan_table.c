@@ -9,31 +9,19 @@
 
 /* ---- owners of sockets ------------------------------------------------------- */
 
-/* True if the inode is in the sorted part of `owners`; new ones are behind it. */
-static bool is_known(const struct scan_table *t, uint64_t inode) {
-    return scan_owner_find(t->owners, t->sorted, inode) != NULL;
-}
-
-static int want(struct scan_table *t, uint64_t inode) {
-    if (inode == 0 || is_known(t, inode))
+/* Of a process that the source (`exact`) knows, the program is read now, while it runs; another is sought. */
+static int want(struct scan_table *t, uint64_t inode, pid_t pid) {
+    if (inode == 0 || scan_owner_find(t->owners, t->sorted, inode))
         return 0;
     /* sort_owners() removes one of two new ones with the same inode */
     struct scan_owner *more = reallocarray(t->owners, t->owner_count + 1, sizeof(*more));
     if (!more)
         return -ENOMEM;
     t->owners = more;
-    t->owners[t->owner_count++] = (struct scan_owner){.inode = inode};
+    t->owners[t->owner_count] = (struct scan_owner){.inode = inode};
+    scan_process_of(pid, &t->owners[t->owner_count++].process);
+    t->seeks |= pid == 0;
     return 0;
-}
-
-/* The source `exact` knows the process: its program is read now, while it runs. */
-static int learn_process(struct scan_table *t, const struct scan_connection *c) {
-    if (is_known(t, c->inode))
-        return 0;
-    int failed = want(t, c->inode);
-    if (!failed && c->inode)
-        scan_process_of(c->pid, &t->owners[t->owner_count - 1].process);
-    return failed;
 }
 
 static void sort_owners(struct scan_table *t) {
@@ -65,15 +53,11 @@ static void seek(struct scan_table *t, size_t most) {
 int scan_table_learn(struct scan_table *t, const struct scan_result *r, size_t most) {
     for (size_t i = 0; i < r->count; i++) {
         const struct scan_connection *c = &r->connections[i];
-        size_t before = t->owner_count;
-        int failed = c->pid ? learn_process(t, c) : want(t, c->inode);
-        t->seeks |= !c->pid && t->owner_count > before;
-        before = t->owner_count;
+        int failed = want(t, c->inode, c->pid);
         if (!failed)
-            failed = want(t, c->peer_inode);
+            failed = want(t, c->peer_inode, 0);
         if (failed)
             return failed;
-        t->seeks |= t->owner_count > before;
     }
     sort_owners(t);
     if (t->seeks)
