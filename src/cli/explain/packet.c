@@ -329,20 +329,6 @@ static enum packet_kind loopback(struct view v, struct tcp_segment *out) {
     return skip(&v, 4) ? ip(v, out) : PACKET_CUT;
 }
 
-bool packet_knows(int link_type) {
-    switch (link_type) {
-    case DLT_EN10MB:
-    case DLT_LINUX_SLL:
-    case DLT_LINUX_SLL2:
-    case DLT_NULL:
-    case DLT_LOOP:
-    case DLT_RAW:
-    case DLT_IPV4:
-    case DLT_IPV6: return true;
-    default: return false;
-    }
-}
-
 enum packet_kind packet_read(int link_type, const uint8_t *data, uint32_t captured, uint32_t length,
                              struct tcp_segment *out) {
     memset(out, 0, sizeof(*out));
@@ -360,6 +346,12 @@ enum packet_kind packet_read(int link_type, const uint8_t *data, uint32_t captur
     case DLT_IPV6: return ip(v, out);
     default: return PACKET_OTHER;
     }
+}
+
+/* Of a link that it knows, nothing is a packet that was cut. */
+bool packet_knows(int link_type) {
+    struct tcp_segment none;
+    return packet_read(link_type, NULL, 0, 0, &none) == PACKET_CUT;
 }
 
 /* ---- names ----------------------------------------------------------- */

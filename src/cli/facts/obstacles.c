@@ -3,6 +3,7 @@
 
 #include <grp.h>
 #include <pwd.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,16 +18,17 @@ const char *const obstacle_names[OBSTACLE_KINDS] = {
 
 /* ---- the list -------------------------------------------------------- */
 
-static struct obstacle *add(struct obstacles *o, enum obstacle_kind kind) {
+__attribute__((format(printf, 4, 5))) static void add(struct obstacles *o, enum obstacle_kind kind,
+                                                      const char *instead, const char *reason, ...) {
     struct obstacle *new = &o->list[o->count++];
-    memset(new, 0, sizeof(*new));
+    va_list arguments;
     new->kind = kind;
-    return new;
+    new->remark = kind >= OBSTACLE_FIRST_REMARK;
+    snprintf(new->instead, sizeof(new->instead), "%s", instead);
+    va_start(arguments, reason);
+    vsnprintf(new->reason, sizeof(new->reason), reason, arguments);
+    va_end(arguments);
 }
-
-#define REASON(obstacle, ...) snprintf((obstacle)->reason, sizeof((obstacle)->reason), __VA_ARGS__)
-#define INSTEAD(obstacle, ...) \
-    snprintf((obstacle)->instead, sizeof((obstacle)->instead), __VA_ARGS__)
 
 const struct obstacle *obstacles_first(const struct obstacles *o) {
     for (unsigned i = 0; i < o->count; i++)
@@ -62,109 +64,75 @@ static const struct {
 static void starts_elsewhere(struct obstacles *o, const struct program *p) {
     const char *name = base_of(p->name);
     for (size_t i = 0; i < ARRAY_SIZE(starters); i++)
-        if (strcmp(name, starters[i].name) == 0) {
-            struct obstacle *new = add(o, OBSTACLE_ELSEWHERE);
-            REASON(new, "%s", starters[i].reason);
-            INSTEAD(new, "%s", starters[i].instead);
-        }
+        if (strcmp(name, starters[i].name) == 0)
+            add(o, OBSTACLE_ELSEWHERE, starters[i].instead, "%s", starters[i].reason);
 }
 
 /* ---- the file -------------------------------------------------------- */
 
 static void no_libc(struct obstacles *o, const struct elf_facts *f) {
-    if (f->go) {
-        struct obstacle *new = add(o, OBSTACLE_GO);
-        REASON(new, "it is written in Go, which makes network calls without libc");
-        INSTEAD(new,
-                "Go sets TCP_NODELAY by default: look for SetNoDelay(false) in it; unstall run "
-                "cures it under a seccomp supervisor");
-    }
-    if (f->elf && !f->linker[0] && !f->is_linker && !f->go) {
-        struct obstacle *new = add(o, OBSTACLE_STATIC);
-        REASON(new, "it is statically linked%s, so nothing can be preloaded",
-               f->position_independent ? " (static-pie)" : "");
-        INSTEAD(new, "unstall run cures it under a seccomp supervisor");
-    }
+    if (f->go)
+        add(o, OBSTACLE_GO,
+            "Go sets TCP_NODELAY by default: look for SetNoDelay(false) in it; unstall run cures it under a "
+            "seccomp supervisor",
+            "it is written in Go, which makes network calls without libc");
+    else if (f->elf && !f->linker[0] && !f->is_linker)
+        add(o, OBSTACLE_STATIC, "unstall run cures it under a seccomp supervisor",
+            "it is statically linked%s, so nothing can be preloaded",
+            f->position_independent ? " (static-pie)" : "");
 }
 
 static void privileges(struct obstacles *o, const struct elf_facts *f) {
-    if (!f->gains_user && !f->gains_group && !f->gains_capabilities)
-        return;
-    struct obstacle *new = add(o, OBSTACLE_PRIVILEGES);
+    char instead[400] = "give them to the caller instead: AmbientCapabilities= of systemd, or setpriv "
+                        "--inh-caps --ambient-caps";
     const struct passwd *user = f->gains_user ? getpwuid(f->user) : NULL;
     const struct group *group = f->gains_group ? getgrgid(f->group) : NULL;
+    if (!f->gains_capabilities)
+        snprintf(instead, sizeof(instead), "start it as %s already (a service's User= or Group=, setpriv)",
+                 user    ? user->pw_name
+                 : group ? group->gr_name
+                         : "that one");
     if (f->gains_user)
-        REASON(new, "it is setuid to %s, and ld.so ignores LD_PRELOAD in programs that gain rights",
-               user ? user->pw_name : "another user");
+        add(o, OBSTACLE_PRIVILEGES, instead,
+            "it is setuid to %s, and ld.so ignores LD_PRELOAD in programs that gain rights",
+            user ? user->pw_name : "another user");
     else if (f->gains_group)
-        REASON(new, "it is setgid to %s, and ld.so ignores LD_PRELOAD in programs that gain rights",
-               group ? group->gr_name : "another group");
-    else
-        REASON(new, "it has file capabilities, and ld.so ignores LD_PRELOAD in programs that gain "
-                    "rights");
-    if (f->gains_capabilities)
-        INSTEAD(new, "give them to the caller instead: AmbientCapabilities= of systemd, or "
-                     "setpriv --inh-caps --ambient-caps");
-    else
-        INSTEAD(new, "start it as %s already (a service's User= or Group=, setpriv)",
-                user    ? user->pw_name
-                : group ? group->gr_name
-                        : "that one");
+        add(o, OBSTACLE_PRIVILEGES, instead,
+            "it is setgid to %s, and ld.so ignores LD_PRELOAD in programs that gain rights",
+            group ? group->gr_name : "another group");
+    else if (f->gains_capabilities)
+        add(o, OBSTACLE_PRIVILEGES, instead,
+            "it has file capabilities, and ld.so ignores LD_PRELOAD in programs that gain rights");
 }
 
 static void kind_of_machine(struct obstacles *o, const struct elf_facts *f,
                             const struct elf_facts *library) {
     if (!f->elf || (f->class == library->class && f->machine == library->machine))
         return;
-    char ours[40];
+    char ours[40], theirs[40], instead[400] = "start it without unstall and cure it as root: unstall attach "
+                                              "PID";
     snprintf(ours, sizeof(ours), "%s", machine_name(library->class, library->machine));
-    struct obstacle *new = add(o, OBSTACLE_MACHINE);
-    REASON(new, "it is made for %s, the library for %s", machine_name(f->class, f->machine), ours);
+    snprintf(theirs, sizeof(theirs), "%s", machine_name(f->class, f->machine));
     if (f->linker[0])
-        INSTEAD(new, "build the library for %s too and name it: --library FILE",
-                machine_name(f->class, f->machine));
-    else
-        INSTEAD(new, "start it without unstall and cure it as root: unstall attach PID");
+        snprintf(instead, sizeof(instead), "build the library for %s too and name it: --library FILE",
+                 theirs);
+    add(o, OBSTACLE_MACHINE, instead, "it is made for %s, the library for %s", theirs, ours);
 }
 
 static void linker(struct obstacles *o, const struct elf_facts *f) {
-    if (!f->linker[0])
-        return;
-    if (f->linker_missing) {
-        struct obstacle *new = add(o, OBSTACLE_NO_LINKER);
-        REASON(new, "its dynamic linker %s is not installed, so it cannot run at all", f->linker);
-        INSTEAD(new, "install the libc that it was made for");
-    } else if (f->libc == LIBC_OTHER) {
-        struct obstacle *new = add(o, OBSTACLE_LIBC);
-        REASON(new, "its dynamic linker %s is neither glibc's nor musl's", f->linker);
-        INSTEAD(new, "use unstall run --how seccomp, or try it with --force");
-    }
+    if (f->linker[0] && f->linker_missing)
+        add(o, OBSTACLE_NO_LINKER, "install the libc that it was made for",
+            "its dynamic linker %s is not installed, so it cannot run at all", f->linker);
+    else if (f->linker[0] && f->libc == LIBC_OTHER)
+        add(o, OBSTACLE_LIBC, "use unstall run --how seccomp, or try it with --force",
+            "its dynamic linker %s is neither glibc's nor musl's", f->linker);
 }
 
 static void sanitizer(struct obstacles *o, const struct elf_facts *f) {
     const char *options = getenv("ASAN_OPTIONS"), *own = getenv("LD_PRELOAD");
-    if (!f->asan || (options && strstr(options, "verify_asan_link_order=0")) ||
-        (own && strstr(own, "asan")))
-        return;
-    struct obstacle *new = add(o, OBSTACLE_SANITIZER);
-    REASON(new, "its AddressSanitizer ends it if another library is loaded first");
-    INSTEAD(new, "set ASAN_OPTIONS=verify_asan_link_order=0");
-}
-
-static void remarks(struct obstacles *o, const struct elf_facts *f) {
-    if (!f->readable) {
-        struct obstacle *new = add(o, OBSTACLE_UNREADABLE);
-        new->remark = true;
-        REASON(new, "it may be run but not read, so nothing is known about it");
-        INSTEAD(new, "ask as a user who may read it");
-    }
-    if (f->uring) {
-        struct obstacle *new = add(o, OBSTACLE_URING);
-        new->remark = true;
-        REASON(new, "it uses io_uring, and the library does not see writes by it");
-        INSTEAD(new, "use unstall run --how seccomp, or set UNSTALL_NODELAY=always, if its "
-                     "connections stall");
-    }
+    if (f->asan && !(options && strstr(options, "verify_asan_link_order=0")) && !(own && strstr(own, "asan")))
+        add(o, OBSTACLE_SANITIZER, "set ASAN_OPTIONS=verify_asan_link_order=0",
+            "its AddressSanitizer ends it if another library is loaded first");
 }
 
 void obstacles_find(struct obstacles *o, const struct program *p, const struct elf_facts *f,
@@ -175,17 +143,18 @@ void obstacles_find(struct obstacles *o, const struct program *p, const struct e
     privileges(o, f);
     kind_of_machine(o, f, library);
     linker(o, f);
-    if (f->readable && !f->elf) {
-        struct obstacle *new = add(o, OBSTACLE_NO_ELF);
-        REASON(new, "it is neither an ELF program nor a script, so only binfmt_misc knows which "
-                    "program runs it");
-        INSTEAD(new, "name the program that runs it (java -jar, wine, qemu)");
-    }
-    if (p->env_cleared) {
-        struct obstacle *new = add(o, OBSTACLE_CLEARED);
-        REASON(new, "its first line has env -i, which removes LD_PRELOAD");
-        INSTEAD(new, "start its interpreter yourself: unstall run -- INTERPRETER SCRIPT");
-    }
+    if (f->readable && !f->elf)
+        add(o, OBSTACLE_NO_ELF, "name the program that runs it (java -jar, wine, qemu)",
+            "it is neither an ELF program nor a script, so only binfmt_misc knows which program runs it");
+    if (p->env_cleared)
+        add(o, OBSTACLE_CLEARED, "start its interpreter yourself: unstall run -- INTERPRETER SCRIPT",
+            "its first line has env -i, which removes LD_PRELOAD");
     sanitizer(o, f);
-    remarks(o, f);
+    if (!f->readable)
+        add(o, OBSTACLE_UNREADABLE, "ask as a user who may read it",
+            "it may be run but not read, so nothing is known about it");
+    if (f->uring)
+        add(o, OBSTACLE_URING,
+            "use unstall run --how seccomp, or set UNSTALL_NODELAY=always, if its connections stall",
+            "it uses io_uring, and the library does not see writes by it");
 }

@@ -21,6 +21,7 @@ enum obstacle_kind {
     OBSTACLE_CLEARED,    /* env -i */
     OBSTACLE_SANITIZER,  /* a sanitizer must be the first library */
     OBSTACLE_UNREADABLE, /* may be run but not read (a remark) */
+    OBSTACLE_FIRST_REMARK = OBSTACLE_UNREADABLE,
     OBSTACLE_URING,      /* writes by io_uring are not seen (a remark) */
     OBSTACLE_KINDS,
 };
