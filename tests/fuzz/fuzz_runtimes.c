@@ -32,7 +32,7 @@ static void name(const char *text) {
 }
 
 static void answer(const char *program, char *text) {
-    static struct who_write w;
+    static struct trace w;
     memset(&w, 0, sizeof(w));
     who_tool_parse(who_tool_for(program), text, 0, &w);
     assert(w.count <= WHO_FRAMES);

@@ -6,15 +6,15 @@
 #include "unit.h"
 #include "who_tool.h"
 
-static struct who_write parsed(const char *program, const char *answer, pid_t thread) {
-    struct who_write w = {.count = 7};
+static struct trace parsed(const char *program, const char *answer, pid_t thread) {
+    struct trace w = {.count = 7};
     char text[4096];
     snprintf(text, sizeof(text), "%s", answer);
     who_tool_parse(who_tool_for(program), text, thread, &w);
     return w;
 }
 
-static void is(const struct who_frame *f, const char *function, const char *source, int line,
+static void is(const struct frame *f, const char *function, const char *source, int line,
                bool of_runtime) {
     EXPECT_TEXT("function", f->function, function);
     EXPECT_TEXT("source", f->source, source);
@@ -36,7 +36,7 @@ static const char py_spy[] =
     "    other (/srv/other.py:1)\n";
 
 Test(who_tool, py_spy_names_the_frames_of_one_thread) {
-    struct who_write w = parsed("python3.11", py_spy, 4127);
+    struct trace w = parsed("python3.11", py_spy, 4127);
     cr_assert(w.count == 4, "%u", w.count);
     is(&w.frame[0], "write", "socketserver.py", 834, true);
     is(&w.frame[2], "call", "api.py", 77, false);
@@ -61,7 +61,7 @@ static const char jcmd[] =
     "\tat Never.seen(Never.java:1)\n";
 
 Test(who_tool, jcmd_names_the_frames_of_one_thread) {
-    struct who_write w = parsed("java", jcmd, 0x101f);
+    struct trace w = parsed("java", jcmd, 0x101f);
     cr_assert(w.count == 3, "%u", w.count);
     is(&w.frame[0], "java.net.Socket$SocketOutputStream.write", "Socket.java", 1035, true);
     is(&w.frame[1], "Talk.send", "Talk.java", 12, false);
@@ -76,7 +76,7 @@ static const char rbspy[] =
     "write [c function] - (unknown)\n";
 
 Test(who_tool, rbspy_names_the_frames_from_the_outermost_inward) {
-    struct who_write w = parsed("ruby3.1", rbspy, 1);
+    struct trace w = parsed("ruby3.1", rbspy, 1);
     cr_assert(w.count == 4, "%u", w.count);
     is(&w.frame[0], "write [c function]", "", 0, true);
     is(&w.frame[1], "syswrite_nonblock", "buffering.rb", 322, true);
@@ -104,7 +104,7 @@ Test(who_tool, more_frames_than_there_is_room_for_are_left_out) {
         p += snprintf(python + p, sizeof(python) - (size_t)p, "    f%d (a.py:%d)\n", i, i);
         r += snprintf(ruby + r, sizeof(ruby) - (size_t)r, "f%d - /srv/a.rb:%d\n", i, i);
     }
-    struct who_write inner = parsed("python3", python, 5), outer = parsed("ruby", ruby, 5);
+    struct trace inner = parsed("python3", python, 5), outer = parsed("ruby", ruby, 5);
     EXPECT(inner.count == WHO_FRAMES && outer.count == WHO_FRAMES);
     EXPECT_TEXT("last", inner.frame[WHO_FRAMES - 1].function, "f31");
     EXPECT_TEXT("innermost", outer.frame[0].function, "f63");

@@ -6,18 +6,10 @@
 #include <string.h>
 
 #include "format.h"
-#include "prose.h"
-#include "symbols.h"
+#include "stats_files.h"
 #include "terminal.h"
 
 enum { SITES_SHOWN = 4, PROCESSES_SHOWN = 3 };
-
-/* The two writes of one occurrence, with the names of their frames. */
-struct site {
-    struct trace trace[2];
-    uint64_t bytes[2]; /* 0: not known */
-    char program[64];
-};
 
 /* The first occurrence whose stacks were kept, or NULL. */
 static const struct stats_occurrence *site_occurrence(const struct stats_pattern *p) {
@@ -59,9 +51,7 @@ static bool is_same_code(const struct frame *a, const struct frame *b) {
     return a->pc == b->pc;
 }
 
-/* The innermost frame in which the two traces differ: if both writes come through one wrapper, that frame
- * tells more than the wrapper.  -1: they do not differ, or one of them is empty. */
-static int site_author(const struct site *site) {
+int site_author(const struct site *site) {
     const struct trace *a = &site->trace[0], *b = &site->trace[1];
     for (unsigned i = 0; i < a->count && i < b->count; i++)
         if (!is_same_code(&a->frame[i], &b->frame[i]))
@@ -157,7 +147,7 @@ static const char *name_near(const struct trace *t, unsigned author, bool inward
     return NULL;
 }
 
-static void add_author(struct prose *p, const struct site *site, unsigned which, unsigned author) {
+void site_add_author(struct prose *p, const struct site *site, unsigned which, unsigned author) {
     const struct trace *t = &site->trace[which];
     author = site_frame(site, which, author);
     if (author >= t->count) {
@@ -190,8 +180,8 @@ static void add_bytes(struct prose *p, uint64_t bytes) {
 /* The second write began a message, and was held behind the first. */
 static void add_behind(struct prose *p, const struct site *site, unsigned at) {
     struct prose held = {.used = 0}, before = {.used = 0};
-    add_author(&held, site, 1, at);
-    add_author(&before, site, 0, at);
+    site_add_author(&held, site, 1, at);
+    site_add_author(&before, site, 0, at);
     bool same = strcmp(held.text, before.text) == 0;
     prose_add(p, ": the held message");
     add_bytes(p, site->bytes[1]);
@@ -215,7 +205,7 @@ static void add_same(struct prose *p, const struct site *site) {
     if (site->bytes[0])
         prose_add(p, " and %s bytes)", count_text(site->bytes[1], text));
     prose_add(p, script ? " are written by " : " are written by one call in a loop, ");
-    add_author(p, site, 0, 0);
+    site_add_author(p, site, 0, 0);
     prose_add(p, script ? ": look there for two writes in a row, and join them."
                         : ": collect them there, and write once.");
 }
@@ -243,11 +233,11 @@ static void site_sentence(struct prose *p, const struct stats_pattern *pattern, 
     prose_add(p, ": the first piece");
     add_bytes(p, site->bytes[0]);
     prose_add(p, " is written by ");
-    add_author(p, site, 0, at);
+    site_add_author(p, site, 0, at);
     prose_add(p, "; the second");
     add_bytes(p, site->bytes[1]);
     prose_add(p, " by ");
-    add_author(p, site, 1, at);
+    site_add_author(p, site, 1, at);
     prose_add(p, ": join them.");
 }
 

@@ -9,7 +9,25 @@
 #include <stdio.h>
 
 #include "json.h"
-#include "stats_files.h"
+#include "prose.h"
+#include "symbols.h"
+
+struct stats_files;
+
+/* The two writes, with the names of their frames. */
+struct site {
+    struct trace trace[2];
+    uint64_t bytes[2]; /* 0: not known */
+    char program[64];
+};
+
+/* The innermost frame in which the two traces differ: if both writes come through one wrapper, that frame
+ * tells more than the wrapper.  -1: they do not differ, or one of them is empty. */
+int site_author(const struct site *site);
+
+/* "send (server.py:3), called from main (app.py:7)": who has made write `which`, if they differ in frame
+ * `author`. */
+void site_add_author(struct prose *p, const struct site *site, unsigned which, unsigned author);
 
 /* A file counts a pair of call sites for one row, the one that it was first seen at.  `endpoint` (NULL: all)
  * takes the pairs of rows with its role and address; arm and mode do not matter. */

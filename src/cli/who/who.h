@@ -11,27 +11,12 @@
 #ifndef UNSTALL_CLI_WHO_H
 #define UNSTALL_CLI_WHO_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
-#include "json.h"
-#include "prose.h"
+#include "sites.h"
 
 enum { WHO_FRAMES = 32, WHO_NAME = 120, WHO_NOTE = 300 };
 enum { LOOK_SECONDS = 10, TOOL_SECONDS = 5, LOOKS_MOST = 8 };
-
-struct who_frame {
-    char function[WHO_NAME], source[WHO_NAME]; /* last part of the path */
-    int line;                                  /* 0: not known */
-    bool of_runtime;                           /* of a module that comes with the runtime */
-};
-
-struct who_write {
-    uint64_t bytes;
-    unsigned count;
-    struct who_frame frame[WHO_FRAMES]; /* from the innermost outward */
-};
 
 struct who {
     bool known;             /* both writes were found */
@@ -39,7 +24,7 @@ struct who {
     bool behind;            /* the second one began a message, while the first was not acknowledged */
     char tool[32];          /* its name: "py-spy", "jcmd" */
     char note[WHO_NOTE];    /* if not `known`: the reason; "": the look was ended before */
-    struct who_write write[2];
+    struct site site; /* of both writes */
 };
 
 /* Begins to look at a process that runs, or will run in a moment.  NULL: no memory. */

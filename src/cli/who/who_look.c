@@ -247,7 +247,7 @@ static void refused(struct look *l) {
 }
 
 /* Asks the tool while the thread is stopped; the other threads go on. */
-static bool ask(struct look *l, pid_t thread, struct who_write *w) {
+static bool ask(struct look *l, pid_t thread, struct trace *t) {
     int out = memfd_create("answer", MFD_CLOEXEC);
     if (out < 0)
         return false;
@@ -266,12 +266,12 @@ static bool ask(struct look *l, pid_t thread, struct who_write *w) {
     l->answer[n > 0 ? n : 0] = '\0';
     close(out);
     char *first = strndup(l->answer, 200);
-    who_tool_parse(l->tool, l->answer, thread, w);
+    who_tool_parse(l->tool, l->answer, thread, t);
     snprintf(l->answer, sizeof(l->answer), "%s", first ? first : "");
     free(first);
-    if (!w->count)
+    if (!t->count)
         refused(l);
-    return w->count > 0;
+    return t->count > 0;
 }
 
 /* ---- messages -------------------------------------------------------- */
@@ -305,16 +305,16 @@ static bool at_message(struct look *l, pid_t thread, struct sent *s, uint64_t by
     if (!l->behind[0])
         return false;
     if (first && s->asked_last && s->last == l->behind[0] && bytes == l->behind[1]) {
-        w->write[1].bytes = bytes;
-        w->behind = ask(l, thread, &w->write[1]);
+        w->site.bytes[1] = bytes;
+        w->behind = ask(l, thread, &w->site.trace[1]);
         if (w->behind)
             know(l);
         return true;
     }
     for (unsigned i = 0; i < FDS; i++) /* one connection at a time */
         l->sent[i].asked_last = false;
-    w->write[0].bytes = bytes;
-    s->asked_last = bytes == l->behind[0] && ask(l, thread, &w->write[0]);
+    w->site.bytes[0] = bytes;
+    s->asked_last = bytes == l->behind[0] && ask(l, thread, &w->site.trace[0]);
     return true;
 }
 
@@ -328,16 +328,16 @@ static void at_send(struct look *l, pid_t thread, int fd, uint64_t bytes) {
     s->count++;
     if (behind)
         return;
-    w->write[s->count == 1 ? 0 : 1].bytes = bytes;
+    w->site.bytes[s->count == 1 ? 0 : 1] = bytes;
     if (s->count == 1) /* only one connection is asked about at a time */
         for (unsigned i = 0; i < FDS; i++)
             l->sent[i].asked = false;
     if (s->count == 1 && l->in_pieces)
-        s->asked = ask(l, thread, &w->write[0]);
+        s->asked = ask(l, thread, &w->site.trace[0]);
     if (s->count != 2)
         return;
     l->in_pieces = true;
-    if (s->asked && ask(l, thread, &w->write[1]))
+    if (s->asked && ask(l, thread, &w->site.trace[1]))
         know(l);
 }
 

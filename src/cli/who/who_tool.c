@@ -13,12 +13,17 @@
 
 /* ---- answers --------------------------------------------------------- */
 
-/* Adds "function" and "/path/source:line". */
-static void add(struct who_write *w, const char *function, size_t length, const char *place) {
+/* Adds "function" and "/path/source:line" behind the frames so far, or before them: it is called by them. */
+static void add(struct trace *t, bool before, const char *function, size_t length, const char *place,
+                bool of_runtime) {
     char path[PATH_MAX], name[WHO_NAME];
-    if (w->count == WHO_FRAMES)
+    if (t->count == WHO_FRAMES && !before)
         return;
-    struct who_frame *f = &w->frame[w->count++];
+    t->count += t->count < WHO_FRAMES;
+    struct frame *f = &t->frame[before ? 0 : t->count - 1];
+    if (before)
+        memmove(f + 1, f, (t->count - 1) * sizeof(*f));
+    *f = (struct frame){.kind = FRAME_SCRIPT, .of_runtime = of_runtime};
     snprintf(name, sizeof(name), "%.*s", (int)length, function);
     safe_text(name, f->function, sizeof(f->function));
     snprintf(path, sizeof(path), "%s", place);
@@ -26,11 +31,11 @@ static void add(struct who_write *w, const char *function, size_t length, const 
     f->line = colon ? (int)strtol(colon + 1, NULL, 10) : 0;
     if (colon)
         *colon = '\0';
-    base_text(path, f->source, sizeof(f->source));
+    base_text(path, f->source, WHO_NAME);
 }
 
 /* "Thread 4127 (idle): "MainThread"", then "    send_header (/srv/server.py:3)" */
-static void line_of_py_spy(struct who_write *w, bool *ours, const char *line, pid_t thread) {
+static void line_of_py_spy(struct trace *t, bool *ours, const char *line, pid_t thread) {
     char place[PATH_MAX];
     if (strncmp(line, "Thread ", 7) == 0)
         *ours = strtol(line + 7, NULL, 0) == thread;
@@ -38,16 +43,13 @@ static void line_of_py_spy(struct who_write *w, bool *ours, const char *line, pi
     if (!*ours || strncmp(line, "    ", 4) != 0 || !open || open < line + 5)
         return;
     snprintf(place, sizeof(place), "%.*s", (int)strcspn(open + 1, ")"), open + 1);
-    unsigned before = w->count;
-    add(w, line + 4, (size_t)(open - 1 - (line + 4)), place);
-    if (w->count > before)
-        w->frame[before].of_runtime =
-            strstr(place, "/lib/python") && !strstr(place, "-packages/");
+    add(t, false, line + 4, (size_t)(open - 1 - (line + 4)), place,
+        strstr(place, "/lib/python") && !strstr(place, "-packages/"));
 }
 
 /* ""main" #1 prio=5 … nid=0x1a2b runnable", then "\tat Talk.send(Talk.java:12)"; of the runtime's own
  * modules "\tat java.net.Socket$SocketOutputStream.write(java.base@17.0.15/Socket.java:1035)" */
-static void line_of_jcmd(struct who_write *w, bool *ours, const char *line, pid_t thread) {
+static void line_of_jcmd(struct trace *t, bool *ours, const char *line, pid_t thread) {
     char place[PATH_MAX];
     const char *nid = line[0] == '"' ? strstr(line, " nid=") : NULL;
     if (line[0] == '"')
@@ -56,15 +58,12 @@ static void line_of_jcmd(struct who_write *w, bool *ours, const char *line, pid_
     if (!*ours || strncmp(line, "\tat ", 4) != 0 || !open)
         return;
     snprintf(place, sizeof(place), "%.*s", (int)strcspn(open + 1, ")"), open + 1);
-    unsigned before = w->count;
-    add(w, line + 4, (size_t)(open - (line + 4)), place);
-    if (w->count > before)
-        w->frame[before].of_runtime = strchr(place, '@') != NULL;
+    add(t, false, line + 4, (size_t)(open - (line + 4)), place, strchr(place, '@') != NULL);
 }
 
 /* "send_header - /srv/server.rb:3", and of a function in C "write [c function] - (unknown)"; the outermost
  * frame first.  rbspy knows one stack, that of the thread that runs Ruby's code or ran it last. */
-static void line_of_rbspy(struct who_write *w, bool *ours, const char *line, pid_t thread) {
+static void line_of_rbspy(struct trace *t, bool *ours, const char *line, pid_t thread) {
     (void)ours;
     (void)thread;
     const char *dash = strstr(line, " - ");
@@ -72,21 +71,16 @@ static void line_of_rbspy(struct who_write *w, bool *ours, const char *line, pid
     bool in_c = strcmp(place, "(unknown)") == 0;
     if (!in_c && (!colon || colon[1 + strspn(colon + 1, "0123456789")] || !colon[1]))
         return;
-    struct who_write one = {.count = 0};
-    add(&one, line, (size_t)(dash - line), in_c ? "" : place);
-    one.frame[0].of_runtime = in_c || (strstr(place, "/lib/ruby/") && !strstr(place, "/gems/"));
-    if (w->count < WHO_FRAMES)
-        w->count++;
-    memmove(&w->frame[1], &w->frame[0], (w->count - 1) * sizeof(w->frame[0]));
-    w->frame[0] = one.frame[0];
+    add(t, true, line, (size_t)(dash - line), in_c ? "" : place,
+        in_c || (strstr(place, "/lib/ruby/") && !strstr(place, "/gems/")));
 }
 
-void who_tool_parse(const struct who_tool *t, char *answer, pid_t thread, struct who_write *w) {
+void who_tool_parse(const struct who_tool *tool, char *answer, pid_t thread, struct trace *t) {
     bool ours = false;
     char *rest = answer, *line;
-    w->count = 0;
+    t->count = 0;
     while ((line = strsep(&rest, "\n")) != NULL)
-        t->line(w, &ours, line, thread);
+        tool->line(t, &ours, line, thread);
 }
 
 /* ---- the table ------------------------------------------------------- */
