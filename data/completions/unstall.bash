@@ -4,6 +4,8 @@
 # "  --option VALUE  a description, or the possible words".
 # shellcheck shell=bash
 
+_unstall_modes='off observe nodelay cork coalesce auto'
+
 # The lines of options of a verb's --help.
 _unstall_options() {
     "${COMP_WORDS[0]}" ${1:+"$1"} --help 2>/dev/null | sed -n 's/^  \(--[a-z]\)/\1/p'
@@ -12,6 +14,15 @@ _unstall_options() {
 # What may follow an option: the line about it is $1.
 _unstall_values() {
     local line=$1 cur=$2 metavar words
+    case $line in
+        --unit\ *) mapfile -t COMPREPLY < <(compgen -W "$(_unstall_units)" -- "$cur") && return ;;
+        --container\ *) mapfile -t COMPREPLY < <(compgen -W "$(_unstall_containers)" -- "$cur") && return ;;
+        --arms\ *)
+            words=
+            [[ $cur != *,* ]] || words=${cur%,*},
+            mapfile -t COMPREPLY < <(compgen -P "$words" -W "$_unstall_modes" -- "${cur##*,}") && return
+            ;;
+    esac
     metavar=$(sed -nE 's/^--[a-z-]+ ([^ ]+)  .*/\1/p' <<<"$line")
     words=$(sed -nE 's/^--[a-z-]+ [^ ]+  +([a-z0-9]+(, [a-z0-9]+)*,? or [a-z0-9]+)($|[:;]).*/\1/p' <<<"$line")
     case $metavar in
@@ -32,15 +43,40 @@ _unstall_processes() {
     done
 }
 
+# Services and processes that have statistics.
+_unstall_watched() {
+    local file pid
+    for file in /run/unstall/*/; do
+        [[ ! -d $file ]] || basename "$file"
+    done
+    for file in {/run/unstall/*,/dev/shm/unstall,"${UNSTALL_STATS:-/dev/shm/unstall}"}/*.unstall; do
+        pid=${file##*/}
+        pid=${pid%%-*}
+        [[ ! -d /proc/$pid ]] || printf '%s\n' "$pid"
+    done
+}
+
+# The containers that run.
+_unstall_containers() {
+    local engine
+    for engine in docker podman; do
+        ! command -v "$engine" >/dev/null || "$engine" ps --format '{{.Names}}' 2>/dev/null
+    done
+}
+
 # The services that systemd knows.
 _unstall_units() {
     systemctl list-unit-files --type=service --plain --no-legend 2>/dev/null | sed 's/ .*//'
 }
 
+# The other words of a verb; $3: one of them is there already.  A mode comes behind what it is for.
 _unstall_words() {
     local usage=$1 cur=$2 words=
     COMPREPLY=()
-    [[ $usage != *MODE* ]] || words+=' off observe nodelay cork coalesce auto started'
+    [[ $usage != *MODE* || -z $3 ]] || words+=" $_unstall_modes started"
+    [[ $usage != *SERVICE* ]] || words+=" $(_unstall_watched)"
+    [[ $usage != *PID\|NAME* ]] ||
+        words+=" $("${COMP_WORDS[0]}" attach --list 2>/dev/null | sed -n 's/^\([a-z0-9-]*\) .*/\1/p')"
     [[ $usage != *PID* || $cur != [0-9]* ]] || words+=" $(_unstall_processes)"
     [[ $usage != *UNIT* ]] || words+=" $(_unstall_units)"
     mapfile -t COMPREPLY < <(
@@ -115,7 +151,7 @@ _unstall() {
     elif [[ $cur == -* ]]; then
         COMPREPLY=()
     else
-        _unstall_words "$usage" "$cur"
+        _unstall_words "$usage" "$cur" "$(_unstall_program_at "$options")"
     fi
 }
 

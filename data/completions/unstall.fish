@@ -18,6 +18,41 @@ function __unstall_verb
     test (count $words) -gt 0; and echo $words[1]
 end
 
+function __unstall_modes
+    printf '%s\n' off observe nodelay cork coalesce auto
+end
+
+function __unstall_units
+    systemctl list-unit-files --type=service --plain --no-legend 2>/dev/null | string replace -r ' .*' ''
+end
+
+# The containers that run.
+function __unstall_containers
+    for engine in docker podman
+        command -q $engine; and $engine ps --format '{{.Names}}' 2>/dev/null
+    end
+end
+
+# Services and processes that have statistics.
+function __unstall_watched
+    path basename /run/unstall/*/
+    set -l files /run/unstall/*/*.unstall /dev/shm/unstall/*.unstall
+    set -q UNSTALL_STATS; and set -a files $UNSTALL_STATS/*.unstall
+    for pid in (path basename $files | string replace -r -- '-.*' '')
+        test -d /proc/$pid; and echo $pid
+    end
+end
+
+# Whether a word stands before the cursor that is no option and no value of one.
+function __unstall_has_word
+    set -l words (__unstall_words)
+    set -l with_value (__unstall_with_value)
+    for i in (seq 2 (count $words))
+        string match -q -- '-*' $words[$i]; or contains -- $words[(math $i - 1)] $with_value; or return 0
+    end
+    return 1
+end
+
 # The options of the verb that take a value: "--mode MODE".
 function __unstall_with_value
     unstall (__unstall_verb) --help 2>/dev/null | string replace -rf '^  (--[a-z-]+) ([^ ]+)  .*$' '$1'
@@ -49,6 +84,12 @@ end
 function __unstall_values --argument-names option token
     set -l line (unstall (__unstall_verb) --help 2>/dev/null | string match -r -- "^  $option [^ ]+  .*")
     switch "$line"
+        case '  --unit *'
+            __unstall_units
+        case '  --container *'
+            __unstall_containers
+        case '  --arms *'
+            __unstall_modes | string replace -r '^' -- (string match -r '^.*,' -- $token; or echo '')
         case '* DIR *'
             __fish_complete_directories $token
         case '* WHERE *'
@@ -84,10 +125,13 @@ function __unstall_operands
     contains -- $words[-1] (__unstall_with_value); and return
     string match -q -- '-*' (commandline -ct); or test $words[1] = help; and return
     set -l usage (unstall $words[1] --help 2>/dev/null)[1]
-    string match -q '*MODE*' $usage; and printf '%s\n' off observe nodelay cork coalesce auto started
+    # A mode comes behind what it is for.
+    string match -q '*MODE*' $usage; and __unstall_has_word; and __unstall_modes && echo started
+    string match -q '*SERVICE*' $usage; and __unstall_watched
+    string match -q '*PID|NAME*' $usage
+    and unstall attach --list 2>/dev/null | string replace -rf '^([a-z0-9-]+) .*$' '$1'
     string match -q '*PID*' $usage; and __fish_complete_pids
-    string match -q '*UNIT*' $usage
-    and systemctl list-unit-files --type=service --plain --no-legend 2>/dev/null | string replace -r ' .*' ''
+    string match -q '*UNIT*' $usage; and __unstall_units
     string match -q '*PROGRAM*' $usage; and __fish_complete_command
     __fish_complete_path (commandline -ct)
 end

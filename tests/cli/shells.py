@@ -12,8 +12,9 @@ FOLDER = SOURCE_ROOT / "data/completions"
 LIMIT_S = 30
 
 
-def _environment(home):
-    return bare_env(PATH=f"{COMMAND.parent}:/usr/bin:/bin", HOME=home, TERM="xterm", LC_ALL="C.UTF-8")
+def _environment(home, first=COMMAND.parent, **more):
+    return bare_env(PATH=f"{first}:{COMMAND.parent}:/usr/bin:/bin", HOME=home, TERM="xterm", LC_ALL="C.UTF-8",
+                    **more)
 
 
 def _needed(shell):
@@ -22,11 +23,11 @@ def _needed(shell):
     return shutil.which(shell)
 
 
-def _typed(shell, options, setup, line):
+def _typed(shell, options, setup, line, **env):
     """(the completed line, the listed words) after TAB TAB."""
     path = _needed(shell)
     with tempfile.TemporaryDirectory() as home:
-        terminal = ShellTerminal([path, *options], _environment(home), SOURCE_ROOT)
+        terminal = ShellTerminal([path, *options], _environment(home, **env), SOURCE_ROOT)
         try:
             terminal.type(f"{setup}\necho RE''ADY\n")
             terminal.until("READY\n")
@@ -48,31 +49,32 @@ def bash_typed(line):
                   "bind -x '\"\\C-x\\C-d\": echo \"LINE{$READLINE_LINE}END\"'", line)
 
 
-def zsh_typed(line):
+def zsh_typed(line, **env):
     return _typed("zsh", ["-f", "-i"],
                   f"PS1='PR''OMPT> '; fpath=({FOLDER} $fpath); autoload -Uz compinit; compinit -u -D; "
                   "LISTMAX=0; "
                   "unset zle_bracketed_paste; "
                   "show() {{ print -r -- \"LINE{{$BUFFER}}END\" }}; zle -N show; bindkey '^X^D' show"
-                  .replace("{{", "{").replace("}}", "}"), line)
+                  .replace("{{", "{").replace("}}", "}"), line, **env)
 
 
-def bash(line):
-    """The candidates that bash's function gives; the cursor is at the end of `line`."""
+def bash(line, **env):
+    """The candidates that bash's function gives; the cursor is at the end of `line`.  The commands of the
+    folder `first` come before the installed ones."""
     words = line.split(" ")
     text = (f"source {FOLDER}/unstall.bash; COMP_WORDS=({' '.join(repr(word) for word in words)}); "
             f"COMP_CWORD={len(words) - 1}; _unstall; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
-    return _said([_needed("bash"), "--norc", "-c", text])
+    return _said([_needed("bash"), "--norc", "-c", text], **env)
 
 
-def fish(line):
+def fish(line, **env):
     text = f"source {FOLDER}/unstall.fish; complete -C '{line}'"
-    return [candidate.split("\t")[0] for candidate in _said([_needed("fish"), "-c", text])]
+    return [candidate.split("\t")[0] for candidate in _said([_needed("fish"), "-c", text], **env)]
 
 
-def _said(argv):
+def _said(argv, **env):
     with tempfile.TemporaryDirectory() as home:
-        done = subprocess.run(argv, env=_environment(home), cwd=SOURCE_ROOT, check=True, capture_output=True,
-                              text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL)
+        done = subprocess.run(argv, env=_environment(home, **env), cwd=SOURCE_ROOT, check=True,
+                              capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL)
     assert "rror" not in done.stderr
     return [line for line in done.stdout.splitlines() if line]

@@ -9,7 +9,7 @@ import pytest
 import shells
 from test_command import VERBS
 
-from harness import stats_directory, unstall
+from harness import COMMAND, stats_directory, unstall
 
 MODES = {"off", "observe", "nodelay", "cork", "coalesce", "auto"}
 
@@ -62,6 +62,9 @@ OFFERED = {
     "unstall run --mode cork hostnamect": {"hostnamectl"},
     "unstall run --no-such-optio": set(),
     "unstall set 1 obs": {"observe"},
+    "unstall set obs": set(),  # a mode came before what it is for
+    "unstall ab --arms off,c": {"off,cork", "off,coalesce"},
+    "unstall ab --metric p": {"p90", "p99"},
     "unstall set 1 --unk": {"--unkill"},
     "unstall doctor hostnamect": {"hostnamectl"},
 }
@@ -88,6 +91,53 @@ def test_processes_and_files_are_offered_where_they_fit(complete):
     assert "README.md" in complete("unstall explain READ")
     with stats_directory() as folder:
         assert f"{folder}" in [word.rstrip("/") for word in complete(f"unstall set {str(folder)[:-2]}")]
+
+
+# Commands that stand in for those of a machine with a service, a container and an attachment.
+STAND_INS = {
+    "systemctl": "echo 'shop.service enabled'",
+    "docker": "echo carts",
+    "podman": "true",
+    "unstall": f"""[ "$1" != attach ] || [ "$2" != --list ] || {{ echo 'port-77  port 77, mode'; exit; }}
+exec {COMMAND} "$@\"""",
+}
+
+
+@pytest.fixture(name="stand_ins")
+def commands_of_another_machine(tmp_path):
+    for name, script in STAND_INS.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n", "ascii")
+        (tmp_path / name).chmod(0o755)
+    return tmp_path
+
+
+NAMED = {
+    "unstall attach --unit sh": "shop.service", "unstall ab --unit sh": "shop.service",
+    "unstall attach --container ca": "carts", "unstall scan --container ca": "carts",
+    "unstall detach po": "port-77",
+}
+
+
+@pytest.mark.parametrize("line", NAMED)
+@pytest.mark.parametrize("complete", [shells.bash, shells.fish])
+def test_units_containers_and_attachments_are_offered(complete, line, stand_ins):
+    """Nothing was offered for them."""
+    assert complete(line, first=stand_ins) == [NAMED[line]]
+
+
+def test_zsh_offers_units_containers_arms_and_attachments(stand_ins):
+    for line, word in {**NAMED, "unstall ab --arms off,cor": "off,cork"}.items():
+        became, _ = shells.zsh_typed(line, first=stand_ins)
+        assert became.rstrip(" ,").split(" ")[-1] == word
+
+
+@pytest.mark.parametrize("complete", [shells.bash, shells.fish])
+def test_a_process_with_statistics_comes_before_a_mode(complete):
+    with stats_directory() as folder:
+        for pid in (os.getpid(), 4194301):  # one of them has ended
+            (folder / f"{pid}-1.unstall").touch()
+        offered = complete("unstall set ", UNSTALL_STATS=folder)
+    assert str(os.getpid()) in offered and "4194301" not in offered and not MODES & set(offered)
 
 
 def test_behind_the_program_its_own_completion_is_asked():
