@@ -6,7 +6,7 @@ import math
 from pages.document import escape
 from pages.words import count, time_of
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 440, 156, 8, 432, 24, 130
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 440, 156, 48, 432, 24, 130
 PIXELS, BARS = RIGHT - LEFT, 72
 
 
@@ -24,6 +24,23 @@ def text_at(x, y, text, anchor="start"):
 def _rectangle(x, width, height, above=0.0, style="fill: var(--line)"):
     return (f'<rect x="{x:.1f}" y="{BOTTOM - above - height:.1f}" width="{width:.1f}" height="{height:.1f}"'
             f' style="{style}"/>')
+
+
+def _short(number):
+    """So that it has room beside the axis."""
+    for unit, name in ((10 ** 6, "M"), (1000, "k")):
+        if number >= 10 * unit:
+            return f"{number / unit:.{1 if number < 100 * unit else 0}f}{name}"
+    return str(number)
+
+
+def _how_many(most):
+    """The vertical axis: from none to the highest bar, and their half where that is a whole number."""
+    numbers = [0, most // 2, most] if most % 2 == 0 else [0, most]
+    heights = [BOTTOM - number / most * (BOTTOM - TOP) for number in numbers]
+    return [f'<line x1="{LEFT}" y1="{TOP}" x2="{LEFT}" y2="{BOTTOM}"/>',
+            *(f'<line x1="{LEFT - 4}" y1="{y:.1f}" x2="{LEFT}" y2="{y:.1f}"/>' for y in heights),
+            *(text_at(LEFT - 6, y + 4, _short(number), "end") for y, number in zip(heights, numbers))]
 
 
 STALLED, OTHER = "fill: var(--stall)", "fill: none; stroke: var(--line)"
@@ -44,7 +61,7 @@ def distribution(bins, caption):
     for low, high, number in bins:
         bars[min(BARS - 1, max(0, int(((at(low) + at(high)) / 2 - LEFT) / PIXELS * BARS)))] += number
     forty = at(40e6)
-    parts = [text_at(LEFT, 16, f"most in one bar: {count(max(bars))}")]
+    parts = _how_many(max(bars))
     # A pixel at least, so that one event of a million is visible.
     parts += [_rectangle(LEFT + n * PIXELS / BARS, PIXELS / BARS - 0.5,
                          max(1, bar / max(bars) * (BOTTOM - TOP))) for n, bar in enumerate(bars) if bar]
@@ -66,7 +83,7 @@ def timeline(stalled, other, part_ms, whole_ms, caption):
     legend = 6 + 10 - BOTTOM  # its boxes stand above the picture
     parts = [_rectangle(LEFT, 10, 10, -legend, STALLED), text_at(LEFT + 15, 16, "stalled"),
              _rectangle(LEFT + 80.5, 9, 10, -legend, OTHER), text_at(LEFT + 95, 16, "not stalled"),
-             text_at(RIGHT, 16, f"most in one bar: {count(most)}", "end")]
+             *_how_many(most)]
     unit, full = (BOTTOM - TOP) / most, PIXELS * part_ms / whole_ms
     for n, (slow, quick) in enumerate(zip(stalled, other)):
         x = LEFT + n * full

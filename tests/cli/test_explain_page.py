@@ -191,6 +191,12 @@ def test_the_page_has_the_bill_the_cure_and_the_distribution(tmp_path):
     bars = [number(bar, "x") for bar in how_long.iter("rect")]
     forty = number(next(line for line in how_long.iter("line") if line.get("stroke-dasharray")), "x1")
     assert bars and all(0 <= x - forty < 30 for x in bars)
+    for picture in (when, how_long):  # neither had numbers beside it
+        beside = sorted((number(text, "y"), text.text) for text in picture.iter("text")
+                        if text.get("text-anchor") == "end" and number(text, "x") < 48)
+        heights = [number(bar, "height") for bar in picture.iter("rect") if number(bar, "height") != 10]
+        assert beside[-1][1] == "0"
+        assert int(beside[0][1]) * sum(heights) / max(heights) == pytest.approx(100, rel=0.02)
 
 
 @pytest.mark.parametrize("source", ["capture", "log"])
