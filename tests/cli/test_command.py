@@ -93,6 +93,9 @@ def test_an_unknown_option_is_refused(verb):
     (["foo"], "unstall: foo: no such verb; try --help\n"),
     (["stop"], "unstall: stop: no such verb; did you mean disable? (--help lists all)\n"),
     (["stats"], "unstall: stats: no such verb; did you mean status? (--help lists all)\n"),
+    *[([word], f"unstall: {word}: no such verb; did you mean {verb}? (--help lists all)\n")
+      for word, verb in (("check", "doctor"), ("diagnose", "doctor"), ("cure", "run"), ("list", "status"),
+                         ("off", "set"))],
     (["4711"], "unstall: 4711: no such verb; for a process: unstall doctor 4711\n"),
     (["obsrve"], "unstall: obsrve: no such verb; did you mean observe? (--help lists all)\n"),
     (["help", "docter"], "unstall: docter: no such verb; did you mean doctor? (--help lists all)\n"),
