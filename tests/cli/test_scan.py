@@ -191,7 +191,9 @@ def test_the_exit_code_tells_whether_something_stalls(kind, code):
     assert done.stdout.startswith(f"Scanned port {actor.port} for ")
     if code:
         assert f"to 127.0.0.1:{actor.port}" in done.stdout
-        assert f"Next: unstall doctor {actor.pid}\n" in done.stdout
+        may_attach = os.geteuid() == 0 and "source exact" in " ".join(done.stdout.split())
+        attach = f"or cure it as it runs: unstall attach {actor.pid}\n" if may_attach else ""
+        assert done.stdout.endswith(f"Next: unstall doctor {actor.pid}\n{attach}")
     else:
         assert re.search("^No stall in about [1-9][0-9 ]* exchanges on connections that\\s", done.stdout,
                          re.MULTILINE)
@@ -590,6 +592,17 @@ def test_words_are_not_broken_in_a_narrow_terminal(columns):
         if begin in whole:  # the source sampled names no places
             told = whole[whole.index(begin):whole.index(end)]
             assert max(map(len, told.splitlines())) <= columns, told
+
+
+def test_the_unit_of_the_sender_has_a_heading(unit):
+    """It stood behind the receiver in brackets, as if it were the receiver's."""
+    with Actor("stall") as member:
+        (unit / "cgroup.procs").write_text(f"{member.pid}\n", encoding="ascii")
+        lines = scan_until_told(lambda seconds: unstall("scan", "--time", seconds, "--port", member.port)
+                                ).stdout.splitlines()
+    (at,) = [n for n, line in enumerate(lines) if line.startswith("sender")]
+    begin = lines[at].index("unit or container")
+    assert lines[at + 1][begin - 1:] == f" {unit.name}"
 
 
 def test_the_share_of_the_worst_is_told_and_long_names_move_no_column(tmp_path):

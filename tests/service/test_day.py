@@ -138,10 +138,10 @@ def on_one_line(text):
 
 
 def rows_of(text, first="sender"):
-    """The table that begins with this heading, as dictionaries; a last cell without a heading is "unit"."""
+    """The table that begins with this heading, as dictionaries."""
     lines = text.splitlines()
     begin = next(i for i, line in enumerate(lines) if line.startswith(f"{first} "))
-    names = re.split(r"\s{2,}", lines[begin].rstrip()) + ["unit"]
+    names = re.split(r"\s{2,}", lines[begin].rstrip())
     end = lines.index("", begin) if "" in lines[begin:] else len(lines)
     return [dict(zip(names, re.split(r"\s{2,}", line.rstrip()))) for line in lines[begin + 1:end]]
 
@@ -179,8 +179,8 @@ def agrees(row, one, server):
         close(ms(row["each"]), one.lost_ms / len(one.stalls))
     if "receiver" in row:
         assert row["receiver"] == str(one.receiver)
-    if "unit" in row:
-        assert row["unit"] == f"[{server.unit}.service]" and server.ask == "get"
+    if "unit or container" in row:
+        assert row["unit or container"] == (f"{server.unit}.service" if server.ask == "get" else "-")
 
 
 def interrupt(c):
@@ -262,7 +262,7 @@ def test_scan_of_a_unit_tells_its_stalls_and_no_others(c, server):
         said = c.path("/root/scan").read_text(encoding="utf-8")
         one = seen[server.port]
         (row,) = rows_of(said)
-        assert {"a second", "each", "receiver", "unit"} <= set(row)
+        assert {"a second", "each", "receiver", "unit or container"} <= set(row)
         agrees(row, one, server)
         headline = re.search(rf"(\d+) stalls of ({TIME}) cost ({TIME}) in ({TIME}), all of it (\S+ \(\d+\)) "
                              r"at 127\.0\.0\.1:(\d+)\.", on_one_line(said))

@@ -121,18 +121,20 @@ static void head(FILE *out, const struct survey *s, bool ascii) {
 static const struct grid_column columns[] = {
     {"sender", 24, true, 0},    {"endpoint", 26, true, 0}, {"stalls", 18, false, 0},
     {"a second", 10, false, 2}, {"lost", 10, false, 0},    {"each", 10, false, 1},
-    {" receiver", 26, true, 3},
+    {" receiver", 30, true, 3}, {"unit or container", 30, true, 4},
 };
 
-static const char *whose_text(const struct scan_row *r, char *text, size_t size) {
-    char name[SCAN_PROGRAM], peer[ENDPOINT_ROOM + NAME_ROOM];
-    bool container = r->process.container[0], unit = r->process.unit[0];
-    snprintf(text, size, " %s%s%s%s", receiver_text(r, peer, sizeof(peer)),
-             container ? "  [container " : unit ? "  [" : "",
-             container ? r->process.container
-             : unit    ? safe_text(r->process.unit, name, sizeof(name))
-                       : "",
-             container || unit ? "]" : "");
+static bool has_group(const struct scan_row *r) {
+    return r->process.unit[0] || r->process.container[0];
+}
+
+/* The unit or the container of the sender. */
+static const char *group_text(const struct scan_row *r, char *text, size_t size) {
+    char name[SCAN_PROGRAM];
+    if (r->process.container[0])
+        snprintf(text, size, "container %s", r->process.container);
+    else
+        snprintf(text, size, "%s", has_group(r) ? safe_text(r->process.unit, name, sizeof(name)) : "-");
     return text;
 }
 
@@ -140,11 +142,12 @@ static void row(FILE *out, const struct grid *g, const struct scan_row *r, const
                 bool ascii) {
     enum { TEXT = ENDPOINT_ROOM + NAME_ROOM };
     char sender[TEXT], endpoint[TEXT], address[ENDPOINT_ROOM], number[3][NAME_ROOM], a_second[NAME_ROOM];
-    char receiver[TEXT + SCAN_PROGRAM + NAME_ROOM];
+    char receiver[TEXT + NAME_ROOM], peer[TEXT], group[SCAN_PROGRAM + NAME_ROOM];
     double seconds = (double)(result->ended_ns - result->began_ns) / 1e9;
     const struct scan_estimate *e = &r->stalls;
     snprintf(endpoint, sizeof(endpoint), "%s %s", r->listens ? "at" : "to",
              address_text(&r->endpoint, address));
+    snprintf(receiver, sizeof(receiver), " %s", receiver_text(r, peer, sizeof(peer)));
     snprintf(a_second, sizeof(a_second), "%.1f", e->count / seconds);
     grid_line(out, g,
               (const char *[]){
@@ -152,14 +155,23 @@ static void row(FILE *out, const struct grid *g, const struct scan_row *r, const
                   stalls_text(e, result->kind, ascii, number[0]), a_second,
                   time_text((uint64_t)e->lost_ns, ascii, number[1]),
                   time_text((uint64_t)(e->lost_ns / e->count), ascii, number[2]),
-                  whose_text(r, receiver, sizeof(receiver)),
+                  receiver,
+                  group_text(r, group, sizeof(group)),
               });
+}
+
+/* The columns for these rows: the last one only where one of them has a unit or container. */
+static size_t columns_for(const struct scan_table *t, bool one_way) {
+    for (size_t i = 0; i < t->count; i++)
+        if (t->rows[i].one_way == one_way && has_group(&t->rows[i]))
+            return ARRAY_SIZE(columns);
+    return ARRAY_SIZE(columns) - 1;
 }
 
 /* A pipe gets all columns. */
 static void table(FILE *out, const struct survey *s, bool one_way, bool ascii) {
     const struct scan_table *t = &s->table;
-    const struct grid g = grid_fit(columns, ARRAY_SIZE(columns),
+    const struct grid g = grid_fit(columns, columns_for(t, one_way),
                                    isatty(fileno(out)) ? (unsigned)terminal_width(out) : UINT_MAX);
     size_t shown = 0, more = 0;
     grid_heading(out, &g);
@@ -183,26 +195,32 @@ static bool has_ended(pid_t pid) {
     return readlink(path, &byte, 1) < 0 && errno == ENOENT;
 }
 
-bool scan_next(struct prose *p, const struct scan_table *t) {
+/* The process of the heaviest row that has one; NULL: none, or root would see a heavier one. */
+static const struct scan_process *named_sender(const struct scan_table *t) {
     for (size_t i = 0; i < t->count; i++) {
         const struct scan_process *s = &t->rows[i].process;
-        if (!s->pid && geteuid() != 0)
-            return false;
-        if (!s->pid)
-            continue;
-        if (has_ended(s->pid)) {
-            prose_add(p, "unstall observe --");
-            prose_add_word(p, s->program[0] ? s->program : "PROGRAM");
-            prose_add(p, " ...");
-        } else {
-            prose_add(p, "unstall doctor %d", (int)s->pid);
-        }
-        return true;
+        if (s->pid || geteuid() != 0)
+            return s->pid ? s : NULL;
     }
-    return false;
+    return NULL;
 }
 
-static void next(FILE *out, const struct scan_table *t) {
+bool scan_next(struct prose *p, const struct scan_table *t) {
+    const struct scan_process *s = named_sender(t);
+    if (!s)
+        return false;
+    if (has_ended(s->pid)) {
+        prose_add(p, "unstall observe --");
+        prose_add_word(p, s->program[0] ? s->program : "PROGRAM");
+        prose_add(p, " ...");
+    } else {
+        prose_add(p, "unstall doctor %d", (int)s->pid);
+    }
+    return true;
+}
+
+static void next(FILE *out, const struct scan_table *t, bool can_attach) {
+    const struct scan_process *s = named_sender(t);
     struct prose p = {.used = 0}, command = {.used = 0};
     if (scan_next(&command, t))
         prose_add(&p, "Next: %s", command.text);
@@ -213,6 +231,11 @@ static void next(FILE *out, const struct scan_table *t) {
                       "ended, or is outside, has no name");
     fputc('\n', out);
     prose_print(out, &p, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
+    p.used = 0;
+    if (can_attach && s && !has_ended(s->pid))
+        prose_add(&p, "or cure it as it runs: unstall attach %d", (int)s->pid);
+    if (p.used)
+        prose_print(out, &p, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
 }
 
 void scan_report_text(FILE *out, const struct survey *s) {
@@ -233,5 +256,5 @@ void scan_report_text(FILE *out, const struct survey *s) {
     if (s->places)
         sites_text(out, s->places, NULL, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
     if (stalling)
-        next(out, t);
+        next(out, t, s->result.kind == SCAN_EXACT && geteuid() == 0);
 }
