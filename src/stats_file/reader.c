@@ -57,7 +57,8 @@ static bool parse(char *line, struct reader_mapping *m) {
         return false;
     m->is_executable = at[3] == 'x';
     if (!columns_skip(&at, 1) || !column_number(&at, 16, UINT64_MAX, &m->offset) ||
-        !column_number(&at, 16, UINT32_MAX, &major_number) || *at++ != ':' || !column_number(&at, 16, UINT32_MAX, &minor_number) ||
+        !column_number(&at, 16, UINT32_MAX, &major_number) || *at++ != ':' ||
+        !column_number(&at, 16, UINT32_MAX, &minor_number) ||
         !column_number(&at, 10, UINT64_MAX, &m->inode))
         return false;
     m->device = makedev((unsigned)major_number, (unsigned)minor_number);
