@@ -306,6 +306,19 @@ def test_only_ascii_where_the_locale_has_no_more(tmp_path):
     assert "█" in told(tmp_path / "x.unstall", UTF8)
 
 
+@pytest.mark.parametrize("table, said", [
+    (CURED.replace("cured 99", "cured 1"), "Cured: up to 1 message with 127.0.0.1:8080 would have stalled"),
+    (SUSPECTED.replace("suspected 99", "suspected 1"), "1 message with 127.0.0.1:8080 looks like a stall"),
+    (STDIO.replace("1035", "1"), "127.0.0.1:8080, 1 byte more was sent than it saw written"),
+    (ONE_WAY.replace("500", "1 reads 1"), "none was seen with 127.0.0.1:514, in 1 write and 1 read."),
+    (SERVER.replace("stalls_bound 49", "stalls_bound 1"), "an upper bound: for 1 stall only the next"),
+    (STALLING + "module 1000 9000 0 aabb /x\npattern 1 2000 3000 1 1 40000000\n", "- 1 message, 1 stall, "),
+], ids=["cured", "suspected", "unseen", "one way", "bound", "pieces"])
+def test_one_is_no_plural(tmp_path, table, said):
+    """It said "1 messages"."""
+    assert said in " ".join(told(make_stats_file(tmp_path / "x.unstall", table)).split())
+
+
 def test_a_bound_is_said_to_be_one(tmp_path):
     text = told(make_stats_file(tmp_path / "x.unstall", SERVER))
     assert "≤2.16 s" in text

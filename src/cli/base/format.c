@@ -65,6 +65,14 @@ const char *count_text(uint64_t n, char text[NAME_ROOM]) {
     return text;
 }
 
+const char *some_text(uint64_t n, const char *noun, char text[NAME_ROOM]) {
+    char number[NAME_ROOM];
+    int length = snprintf(text, NAME_ROOM, "%.30s %.20s", count_text(n, number), noun);
+    if (n != 1)
+        memcpy(text + length, "s", sizeof("s"));
+    return text;
+}
+
 const char *short_count_text(uint64_t n, size_t columns, char text[NAME_ROOM]) {
     static const char letters[] = " kMGTPE";
     if (strlen(count_text(n, text)) < columns)

@@ -32,7 +32,10 @@ const char *time_text(uint64_t ns, bool ascii, char text[NAME_ROOM]);
 /* "96", "12 345" */
 const char *count_text(uint64_t n, char text[NAME_ROOM]);
 
-/* The same in less than `columns`: "12.3M" if it would be longer. */
+/* "1 byte", "12 345 bytes" */
+const char *some_text(uint64_t n, const char *noun, char text[NAME_ROOM]);
+
+/* A count in less than `columns`: "12.3M" if it would be longer. */
 const char *short_count_text(uint64_t n, size_t columns, char text[NAME_ROOM]);
 
 /* "2026-11-21T12:50:04.123Z" */

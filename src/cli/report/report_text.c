@@ -143,8 +143,8 @@ static void print_table(FILE *out, const struct report *r, bool ascii) {
     if (count > ROWS_SHOWN)
         fprintf(out, "... and %zu more (--json lists all)\n", count - ROWS_SHOWN);
     if (bounds)
-        fprintf(out, "%s an upper bound: for %s stalls only the next request was seen\n",
-                ascii ? "<=" : "≤", count_text(bounds, text));
+        fprintf(out, "%s an upper bound: for %s only the next request was seen\n",
+                ascii ? "<=" : "≤", some_text(bounds, "stall", text));
     if (modes)
         fputs("The mode is that in which a connection began.\n", out);
     if (unknown)

@@ -332,8 +332,8 @@ static void peer(struct prose *p, const struct reader_row *row, bool ascii) {
 static void cured(struct prose *p, const struct reader_row *row, bool ascii) {
     struct texts t;
     const struct reader_tally *y = &row->tally;
-    prose_add(p, "Cured: up to %s messages %s %s would have stalled, about 40 ms each",
-              count_text(y->counter[COUNT_STALLS_CURED], t.a), with(&row->id),
+    prose_add(p, "Cured: up to %s %s %s would have stalled, about 40 ms each",
+              some_text(y->counter[COUNT_STALLS_CURED], "message", t.a), with(&row->id),
               row_words(&row->id, t.endpoint));
     if (y->counter[COUNT_EXCHANGES])
         prose_add(p, "; the median exchange takes %s",
@@ -348,9 +348,10 @@ static void cured(struct prose *p, const struct reader_row *row, bool ascii) {
 
 static void suspected(struct verdict *is, const struct reader_row *row) {
     struct texts t;
-    verdict_because(is, "%s messages %s %s look like stalls, but pacing, a loss or MPTCP may be the cause",
-                    count_text(row->tally.counter[COUNT_STALLS_SUSPECTED], t.a), with(&row->id),
-                    row_words(&row->id, t.endpoint));
+    uint64_t n = row->tally.counter[COUNT_STALLS_SUSPECTED];
+    verdict_because(is, "%s %s %s look%s, but pacing, a loss or MPTCP may be the cause",
+                    some_text(n, "message", t.a), with(&row->id), row_words(&row->id, t.endpoint),
+                    n == 1 ? "s like a stall" : " like stalls");
 }
 
 /* Of bytes that the library did not see written. */
@@ -362,8 +363,9 @@ static void unseen(struct verdict *is, const struct reader_row *row) {
     row_words(&row->id, t.endpoint);
     if (c[COUNT_UNSEEN_BYTES])
         verdict_because(is,
-                        "writes bypass the library: %s %s, %s bytes more were sent than it saw written %s",
-                        with(&row->id), t.endpoint, count_text(c[COUNT_UNSEEN_BYTES], t.a), how);
+                        "writes bypass the library: %s %s, %s more %s sent than it saw written %s",
+                        with(&row->id), t.endpoint, some_text(c[COUNT_UNSEEN_BYTES], "byte", t.a),
+                        c[COUNT_UNSEEN_BYTES] == 1 ? "was" : "were", how);
     else
         verdict_because(is, "writes bypass the library on %s connection%s %s %s %s",
                         count_text(c[COUNT_UNTRACKED], t.a), c[COUNT_UNTRACKED] == 1 ? "" : "s",
@@ -381,8 +383,8 @@ static void no_stall(struct prose *p, const struct verdict *is, const struct rea
                   time_text(reader_quantile(y->exchange, HISTOGRAM_STEPS, 0.5), ascii, t.b),
                   time_text(reader_quantile(y->exchange, HISTOGRAM_STEPS, 0.99), ascii, t.c));
     else
-        prose_add(p, ", in %s writes and %s reads.", count_text(y->counter[COUNT_WRITES], t.a),
-                  count_text(y->counter[COUNT_READS], t.b));
+        prose_add(p, ", in %s and %s.", some_text(y->counter[COUNT_WRITES], "write", t.a),
+                  some_text(y->counter[COUNT_READS], "read", t.b));
 }
 
 /* ---- not the network -------------------------------------------------- */

@@ -174,7 +174,7 @@ void site_add_author(struct prose *p, const struct site *site, unsigned which, u
 static void add_bytes(struct prose *p, uint64_t bytes) {
     char text[NAME_ROOM];
     if (bytes)
-        prose_add(p, " (%s bytes)", count_text(bytes, text));
+        prose_add(p, " (%s)", some_text(bytes, "byte", text));
 }
 
 /* The second write began a message, and was held behind the first. */
@@ -203,7 +203,7 @@ static void add_same(struct prose *p, const struct site *site) {
     if (site->bytes[0])
         prose_add(p, " (%s", count_text(site->bytes[0], text));
     if (site->bytes[0])
-        prose_add(p, " and %s bytes)", count_text(site->bytes[1], text));
+        prose_add(p, " and %s)", some_text(site->bytes[1], "byte", text));
     prose_add(p, script ? " are written by " : " are written by one call in a loop, ");
     site_add_author(p, site, 0, 0);
     prose_add(p, script ? ": look there for two writes in a row, and join them."

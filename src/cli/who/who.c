@@ -13,7 +13,7 @@ static unsigned author_of(const struct who *w) {
 
 static void add_write(struct prose *p, const struct who *w, unsigned which, const char *written) {
     char text[NAME_ROOM];
-    prose_add(p, " (%s bytes) %s ", count_text(w->site.bytes[which], text), written);
+    prose_add(p, " (%s) %s ", some_text(w->site.bytes[which], "byte", text), written);
     site_add_author(p, &w->site, which, author_of(w));
 }
 
