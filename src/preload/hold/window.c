@@ -9,13 +9,10 @@
  * the list, and for each connection that is still held calls hold_window_ends().  It is the only reader of
  * the list; others only push onto `window_incoming`.
  *
- * It sleeps in three ways, each a futex wait that cannot miss its event:
- *   - sleep_us(): until the next tick, on `stopping`, which window_stop() sets before it wakes;
- *   - sleep_until_hold(): nothing is on the list.  It sets `window_parked` and then reads
- *     `window_incoming`; a holder pushes and then reads `window_parked`.  Both are sequentially
- *     consistent: one of them sees the other;
- *   - exit_if_idle(): nothing came.  It sets the state and then reads the list; a holder pushes and then
- *     reads the state.
+ * It sleeps until the next tick in sleep_us(), a futex wait on `stopping`, which window_stop() sets before it
+ * wakes.  After 100 ms without a connection on the list it ends: exit_if_idle() sets the state and then reads
+ * `window_incoming`; a holder pushes onto that and then reads the state.  Both are sequentially consistent:
+ * one of them sees the other.
  *
  * Who owns what.  `start_lock` guards the state (window_now), the start and the wish to end; no
  * connection's lock is taken under it.  window_stop() sets WINDOW_STOPS, so that no hold begins, wakes the
@@ -40,10 +37,12 @@
 
 enum {
     ENOUGH_STOPS = 16,   /* by changes of rights; then the thread starts no more */
-    LINGER_TICKS = 10,   /* since the last hold, before parking: a wake-up costs 12 to 17 µs */
-    PARKED_MS = 100,     /* without a hold, before the thread ends: another start costs 30 µs */
+    LINGER_TICKS = 10,   /* of a connection on the list, since its last hold */
     LONG_TURN = 4,       /* writes: more segments would cost more than a start (7 µs each) */
 };
+
+/* With an empty list, before the thread ends: another start costs 30 µs. */
+#define IDLE_NS UINT64_C(100000000)
 
 /* A turn that wants to hold so long after the last one does not start the thread. */
 #define PAUSE_OF_TURNS_NS UINT64_C(100000000)
@@ -72,13 +71,6 @@ static uint64_t last_unserved_hold_ns;  /* by clock_coarse(): the last turn that
 int window_now;
 window_tick window_ticks = 1;
 struct conn *window_incoming;
-static uint32_t window_parked; /* futex: 1 while the thread sleeps because nothing is held */
-
-static void window_unpark(void) {
-    if (__atomic_load_n(&window_parked, __ATOMIC_SEQ_CST) &&
-        __atomic_exchange_n(&window_parked, 0, __ATOMIC_SEQ_CST))
-        raw3(SYS_futex, &window_parked, FUTEX_WAKE_PRIVATE, 1);
-}
 
 bool window_watch_slow(struct conn *c) {
     c->ticking = true;
@@ -86,7 +78,6 @@ bool window_watch_slow(struct conn *c) {
     do
         c->next_ticking = top;
     while (!REPLACE(&window_incoming, &top, c, __ATOMIC_SEQ_CST));
-    window_unpark();
     return __atomic_load_n(&window_now, __ATOMIC_SEQ_CST) == WINDOW_RUNS;
 }
 
@@ -194,18 +185,6 @@ static void push_all(struct conn *list) {
     }
 }
 
-/* True: bytes are held again, or the thread must end.  False: nothing was held for PARKED_MS. */
-static bool sleep_until_hold(void) {
-    const struct timespec most = {.tv_nsec = PARKED_MS * 1000000L};
-    __atomic_store_n(&window_parked, 1, __ATOMIC_SEQ_CST);
-    if (!__atomic_load_n(&window_incoming, __ATOMIC_SEQ_CST) &&
-        !__atomic_load_n(&stopping, __ATOMIC_SEQ_CST))
-        raw4(SYS_futex, &window_parked, FUTEX_WAIT_PRIVATE, 1, &most);
-    return __atomic_exchange_n(&window_parked, 0, __ATOMIC_SEQ_CST) == 0 ||
-           __atomic_load_n(&window_incoming, __ATOMIC_SEQ_CST) ||
-           __atomic_load_n(&stopping, __ATOMIC_SEQ_CST);
-}
-
 /* The thread ends by itself, so that an idle program has no such thread, and the thread does not
  * outlive the program's own threads.  False: bytes are held again.  The order prevents a race: a
  * writing thread puts its connection on the list and then reads the state; this function sets the
@@ -255,15 +234,9 @@ static void run(void) {
     struct conn *list = NULL;
     struct tick tick = {0};
     struct pace pace = {0};
-    uint64_t due = 0;
+    uint64_t due = 0, used = clock_now();
     bool leaves = false;
     while (!leaves && !__atomic_load_n(&stopping, __ATOMIC_SEQ_CST)) {
-        list = take_incoming(list);
-        if (!list) {
-            leaves = !sleep_until_hold() && exit_if_idle();
-            pace = (struct pace){0};
-            continue;
-        }
         bool is_long = window_is_long();
         sleep_us(is_long ? tick_us() : next_tick_us(&pace), is_long, &due);
         tick = (struct tick){.number = __atomic_add_fetch(&window_ticks, 1, __ATOMIC_RELAXED),
@@ -271,8 +244,12 @@ static void run(void) {
         tick_times[tick.number % TICKS_KEPT] = tick.ns;
         if (control_changed())
             sweep_told();
-        list = check_all(list, &tick);
+        list = check_all(take_incoming(list), &tick);
         keep_pace(&pace, &tick);
+        if (list)
+            used = tick.ns;
+        else if (tick.ns - used >= IDLE_NS)
+            leaves = exit_if_idle();
     }
     if (!leaves)
         push_all(list);
@@ -357,10 +334,8 @@ bool window_stop(void) {
         __atomic_store_n(&stopping, 1, __ATOMIC_SEQ_CST);
     }
     spin_unlock(&start_lock);
-    if (runs) {
+    if (runs)
         raw3(SYS_futex, &stopping, FUTEX_WAKE_PRIVATE, 1);
-        window_unpark();
-    }
     raw_thread_join(&thread); /* it may also be about to end by itself */
     if (runs) {
         push_all(NULL);
@@ -433,6 +408,6 @@ void window_forked(void) {
     window_now = WINDOW_NONE;
     threads_seen = tasks_exit = false;
     window_incoming = NULL;
-    window_parked = stopping = start_inhibitors = stop_count = 0;
+    stopping = start_inhibitors = stop_count = 0;
     paused_until = last_unserved_hold_ns = 0;
 }

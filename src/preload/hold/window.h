@@ -14,8 +14,7 @@
 
 /* ---- its state, and the beginning of a hold ------------------------------
  *
- * A hold costs its caller one store if the connection is already on the list of the window's thread, and a
- * futex wake if that is parked. */
+ * A hold costs its caller one store if the connection is already on the list of the window's thread. */
 
 enum window_state {
     WINDOW_NONE,    /* not decided: the next hold may start a thread */
