@@ -75,39 +75,10 @@ static inline void raw_sleep(long ns) {
 
 /* ---- memory of our own ------------------------------------------------- */
 
-/* ThreadSanitizer sees no raw calls.  It must be told that one thread's munmap comes before another thread's
- * mmap, which may return the same pages. */
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define RAW_TELLS_TSAN
-#endif
-#elif defined(__SANITIZE_THREAD__)
-#define RAW_TELLS_TSAN
-#endif
-#ifdef RAW_TELLS_TSAN
-#include <sanitizer/tsan_interface.h>
-__attribute__((weak, visibility("hidden"))) char raw_mappings;
-#define RAW_GIVEN() __tsan_acquire(&raw_mappings)
-#define RAW_GIVES() __tsan_release(&raw_mappings)
-#else
-#define RAW_GIVEN() ((void)0)
-#define RAW_GIVES() ((void)0)
-#endif
-
-/* In a forked child ThreadSanitizer reports races with threads of the parent that had ended and were not
- * joined yet.  (If others were still running, it ignores the child.)  To print the first report it closes a
- * file, by our close; the next race that it finds there waits for the lock of the report.  Between these two
- * it ignores all. */
-#ifdef RAW_TELLS_TSAN
-void AnnotateIgnoreReadsBegin(const char *file, int line);
-void AnnotateIgnoreReadsEnd(const char *file, int line);
-void AnnotateIgnoreWritesBegin(const char *file, int line);
-void AnnotateIgnoreWritesEnd(const char *file, int line);
-#define RAW_CHILD_BEGINS()                                                                         \
-    (AnnotateIgnoreReadsBegin(__FILE__, __LINE__), AnnotateIgnoreWritesBegin(__FILE__, __LINE__))
-#define RAW_CHILD_ENDS()                                                                           \
-    (AnnotateIgnoreReadsEnd(__FILE__, __LINE__), AnnotateIgnoreWritesEnd(__FILE__, __LINE__))
-#else
+/* A build for ThreadSanitizer, which sees no raw calls, defines these: tests/harness/thread_sanitizer.h. */
+#ifndef RAW_GIVEN
+#define RAW_GIVEN()        ((void)0)
+#define RAW_GIVES()        ((void)0)
 #define RAW_CHILD_BEGINS() ((void)0)
 #define RAW_CHILD_ENDS()   ((void)0)
 #endif
