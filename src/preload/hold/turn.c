@@ -293,10 +293,15 @@ static struct conn *turn_now(void) {
     return gate_enter() ? LOAD(&self.turn) : NULL;
 }
 
-/* The lock of c cannot be had: the turn is over for this thread. */
-static void leave_to_holder(struct conn *c) {
+/* The same, locked.  NULL also if the lock cannot be had: then the turn is over for this thread, and its
+ * bytes leave at the unlock. */
+static struct conn *lock_turn(void) {
+    struct conn *c = turn_now();
+    if (!c || LIKELY(conn_lock(c)))
+        return c;
     self.turn = NULL;
     leave_aside(c);
+    return NULL;
 }
 
 /* Lock held. */
@@ -315,25 +320,17 @@ static void end_turn(struct conn *c, enum push_cause cause) {
 }
 
 void hold_end_turn_slow(enum push_cause cause) {
-    struct conn *c = turn_now();
+    struct conn *c = lock_turn();
     if (!c)
         return;
-    if (UNLIKELY(!conn_lock(c))) {
-        leave_to_holder(c);
-        return;
-    }
     end_turn(c, cause);
     conn_unlock(c);
 }
 
 bool hold_before_poll(bool only_writable) {
-    struct conn *c = turn_now();
+    struct conn *c = lock_turn();
     if (!c)
         return false;
-    if (!conn_lock(c)) {
-        leave_to_holder(c);
-        return false;
-    }
     bool holding = c->held || buffer_length(c) > 0;
     bool ask = mode_cures((enum mode)c->policy.mode) &&
                (policy_asks_first(&c->policy) || (only_writable && holding));
