@@ -192,13 +192,13 @@ EXPORT ssize_t sendfile(int fd, int from, off_t *offset, size_t bytes) {
 ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
                        unsigned flags, bool raw, uintptr_t caller) {
     struct call call;
-    if (reentry_stands_behind(fd) && !from_offset && !offset)
-        return reentry_move(fd, from, NULL, bytes);
+    if (reentry_stands_behind(fd) && !offset)
+        return reentry_move(fd, from, from_offset, bytes);
     if (!(flags & SPLICE_F_NONBLOCK))
         shim_read_begins(from, false);
     enum bulk bulk = shim_bulk_begins(fd, 0, raw, &call);
-    if (bulk == BULK_ASIDE && !from_offset && !offset)
-        return reentry_move(fd, from, NULL, bytes);
+    if (bulk == BULK_ASIDE && !offset)
+        return reentry_move(fd, from, from_offset, bytes);
     if (bulk == BULK_FAILS)
         return -1;
     struct call source = shim_read_begins(from, true);

@@ -107,29 +107,19 @@ static ssize_t fail(struct conn *c, int error, int flags) {
     return shim_fail(error, flags);
 }
 
-/* Another thread is blocked in drain(): a call that does not block waits for it as long as the kernel has
- * room.  If there is none, it fails with EAGAIN.  After that the application expects a writability event
- * (edge-triggered).  The query for writability makes the kernel record a waiter for room (poll(2)), so that
- * the event comes.  BULK_GOES: the other thread has returned.  BULK_ASIDE: it has not, although there is
- * room.  Lock held; released but for BULK_GOES. */
+/* Another thread is blocked in drain(), and this call does not block.  If the kernel has no room, it fails
+ * with EAGAIN.  After that the application expects a writability event (edge-triggered): the query for
+ * writability makes the kernel record a waiter for room (poll(2)), so that the event comes.  BULK_ASIDE:
+ * there is room, so the other thread is about to return.  Lock held; released. */
 static enum bulk drained_by_other(struct conn *c, const struct write_request *o) {
-    enum { LOOKS = 2000, LOOK_NS = 50000 }; /* a tenth of a second */
-    const struct call call = call_of(c);
-    /* no sched_yield(2): that thread may have a lower priority */
-    for (int i = 0; !call_is_stale(call) && c->draining; i++) {
-        if (kernel->writable(o->fd, 0) <= 0) {
-            policy_no_room(&c->policy);
-            fail(c, EAGAIN, o->flags);
-            return BULK_FAILS;
-        }
-        conn_unlock(c);
-        if (i >= LOOKS)
-            return BULK_ASIDE;
-        raw_sleep(LOOK_NS);
-        if (!conn_lock(c))
-            return BULK_ASIDE;
-    }
-    return BULK_GOES;
+    bool room = kernel->writable(o->fd, 0) > 0;
+    if (!room)
+        policy_no_room(&c->policy);
+    conn_unlock(c);
+    if (room)
+        return BULK_ASIDE;
+    shim_fail(EAGAIN, o->flags);
+    return BULK_FAILS;
 }
 
 /* Another thread is blocked in the send.  futex(2) without a timeout goes on or ends with EINTR at a signal
@@ -230,16 +220,14 @@ static ssize_t send_rest(struct call call, const struct write_request *o, const 
     return sent + rest;
 }
 
-/* `aside`: nothing of it is sent, the lock is released, and a thread that has stopped is in front of it. */
+/* `aside`: nothing of it is sent, the lock is released, and another thread is in front of it. */
 static ssize_t send_behind(struct conn *c, struct write_request *o, const struct parts *p,
                            bool *aside) {
     if (UNLIKELY(c->shut_when_sent))
         return fail(c, EPIPE, o->flags);
     if (UNLIKELY(c->draining) && shim_non_blocking(o)) {
-        enum bulk other = drained_by_other(c, o);
-        *aside = other == BULK_ASIDE;
-        if (other != BULK_GOES)
-            return -1;
+        *aside = drained_by_other(c, o) == BULK_ASIDE;
+        return -1;
     }
     /* a write with the application's own MSG_MORE must not hold back the buffered bytes before it */
     bool alone = !p->valid || shim_special(o) || (o->flags & MSG_MORE) || c->draining;
@@ -295,11 +283,8 @@ ssize_t coalesce_send_with(struct conn *c, const struct write_request *o, const 
 /* ---- a bulk call behind buffered bytes -------------------------------------- */
 
 enum bulk coalesce_send_header(struct conn *c, const struct write_request *o) {
-    if (UNLIKELY(c->draining) && shim_non_blocking(o)) {
-        enum bulk other = drained_by_other(c, o);
-        if (other != BULK_GOES)
-            return other;
-    }
+    if (UNLIKELY(c->draining) && shim_non_blocking(o))
+        return drained_by_other(c, o);
     if (c->draining || !buffer_flush(c, MSG_MORE)) {
         struct write_request now = *o;
         if (shim_non_blocking(o)) {
