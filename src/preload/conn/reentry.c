@@ -18,8 +18,7 @@
 #include "config.h"
 #include "fds.h"
 
-struct piece *reentry_piece(uint32_t generation, size_t bytes) {
-    uint32_t room = bytes < PIECE_MOST ? (uint32_t)bytes : PIECE_MOST;
+struct piece *reentry_piece(uint32_t generation, uint32_t room) {
     struct piece *piece = raw_map(sizeof(*piece) + room);
     if (piece)
         piece->generation = generation, piece->room = room;

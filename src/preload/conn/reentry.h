@@ -44,10 +44,10 @@ struct piece {
     char data[];
 };
 
-enum { PIECE_MOST = 65536 };
+enum { PIECE_MOST = 65536 }; /* but for a blocking write: aside.c */
 
-/* A piece with room for `bytes`, but at most PIECE_MOST; NULL: no memory. */
-struct piece *reentry_piece(uint32_t generation, size_t bytes);
+/* A piece with this room; NULL: no memory. */
+struct piece *reentry_piece(uint32_t generation, uint32_t room);
 void reentry_unmap(struct piece *piece);
 /* Append a piece to the buffer of c: now if its lock is free, else at the next unlock. */
 void reentry_keep_aside(struct conn *c, struct piece *piece);

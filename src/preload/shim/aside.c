@@ -24,42 +24,32 @@ ssize_t shim_tell_error(struct conn *c, int flags) {
 
 /* ---- the lock cannot be had ------------------------------------------------ */
 
-/* Keeps `bytes` of a write aside, from its byte `at` on. */
-static bool keep(struct call call, const struct parts *p, size_t at, size_t bytes) {
-    struct piece *piece = reentry_piece(call.generation, bytes);
-    if (!piece)
-        return false;
-    for (size_t i = 0; i < p->count && piece->bytes < bytes; i++) {
-        size_t skip = at < p->iov[i].iov_len ? at : p->iov[i].iov_len, n = p->iov[i].iov_len - skip;
-        at -= skip;
-        if (n > bytes - piece->bytes)
-            n = bytes - piece->bytes;
-        memcpy(piece->data + piece->bytes, (const char *)p->iov[i].iov_base + skip, n);
-        piece->bytes += (uint32_t)n;
-    }
-    reentry_keep_aside(call.conn, piece);
-    return true;
-}
-
 /* Keeps the bytes of a write for later, in one piece.  A blocking write may be cut short only by a signal: it
- * has PIECES of them, unless a handler makes it.  What does not fit is not accepted (a partial write).
- * Without memory the write fails: sent at once it would overtake the bytes in front of it. */
+ * has a long one, unless a handler makes it.  What does not fit is not accepted (a partial write).  Without
+ * memory the write fails: sent at once it would overtake the bytes in front of it. */
 static ssize_t defer(struct call call, const struct write_request *o, const struct parts *p) {
-    enum { PIECES = 16 };
-    size_t most = PIECE_MOST, kept = 0;
+    enum { LONG_PIECE = 16 * PIECE_MOST };
+    uint32_t most = PIECE_MOST;
     if (p->bytes == 0)
         return shim_forward(o);
     if (p->bytes > most && !self.busy && !shim_non_blocking(o))
-        most *= PIECES;
+        most = LONG_PIECE;
     if (most > p->bytes)
-        most = p->bytes;
+        most = (uint32_t)p->bytes;
     if (LOAD(&call.conn->aside) & (ASIDE_SHUT | ASIDE_SHUTS))
         return shim_fail(EPIPE, o->flags);
     if (!shim_parts_readable(p, most))
         return shim_fail(EFAULT, o->flags);
-    while (kept < most && keep(call, p, kept, most - kept < PIECE_MOST ? most - kept : PIECE_MOST))
-        kept += most - kept < PIECE_MOST ? most - kept : PIECE_MOST;
-    return kept ? (ssize_t)kept : shim_fail(ENOBUFS, o->flags);
+    struct piece *piece = reentry_piece(call.generation, most);
+    if (!piece)
+        return shim_fail(ENOBUFS, o->flags);
+    for (size_t i = 0; i < p->count && piece->bytes < most; i++) {
+        size_t room = most - piece->bytes, n = p->iov[i].iov_len < room ? p->iov[i].iov_len : room;
+        memcpy(piece->data + piece->bytes, p->iov[i].iov_base, n);
+        piece->bytes += (uint32_t)n;
+    }
+    reentry_keep_aside(call.conn, piece);
+    return (ssize_t)most;
 }
 
 /* Passes a write that nothing stands in front of.  It is counted before it leaves, so that the kernel never
@@ -143,7 +133,7 @@ ssize_t reentry_move(int fd, int from, off64_t *offset, size_t bytes) {
         return shim_fail(EBADF, MSG_NOSIGNAL); /* closed meanwhile */
     if (offset && !readable(offset, sizeof(*offset)))
         return shim_fail(EFAULT, MSG_NOSIGNAL);
-    struct piece *piece = reentry_piece(call.generation, bytes);
+    struct piece *piece = reentry_piece(call.generation, bytes < PIECE_MOST ? (uint32_t)bytes : PIECE_MOST);
     if (!piece)
         return shim_fail(ENOMEM, MSG_NOSIGNAL);
     struct iovec part = {piece->data, piece->room};
