@@ -439,7 +439,7 @@ Test(hold, why_a_hold_was_late) {
         window_now = WINDOW_WITHOUT;
         config_switch(MODE_AUTO, row->filtered);
         c->endpoint = row->of_no_endpoint ? 0 : ENDPOINT;
-        endpoint_late[ENDPOINT] = (union endpoint_late){{row->watched, false}};
+        endpoint_late[ENDPOINT] = (struct endpoint_late){row->watched, false};
         c->policy = (struct policy){.mode = MODE_AUTO, .established = true, .quick_turns = HABIT};
         fake.usage = (struct kernel_usage){7000 * MS, 70, 700};
         fake.usage_error = row->error;
@@ -456,7 +456,7 @@ Test(hold, why_a_hold_was_late) {
         EXPECT_INT(row->name, endpoint_late[ENDPOINT].nodelay_only, costs && !row->of_no_endpoint);
         EXPECT_INT(row->name, c->policy.quick_turns, row->is_watched && !row->watched ? 0 : HABIT);
         EXPECT_INT(row->name, hold_check_age(c, !row->wrong), !costs);
-        EXPECT(!endpoint_late[0].any);
+        EXPECT(!endpoint_late[0].watched && !endpoint_late[0].nodelay_only);
         fake_log();
     }
     window_now = WINDOW_RUNS;

@@ -94,7 +94,7 @@ struct entry {
 _Static_assert(sizeof(struct turn_model) == sizeof(((struct entry *)0)->model), "as whole words");
 
 static struct entry entries[ENTRIES];
-union endpoint_late endpoint_late[ENTRIES];
+struct endpoint_late endpoint_late[ENTRIES];
 
 static uint8_t entry_of(uint64_t key) {
     uint8_t endpoint = (uint8_t)(1 + (key >> 16) % (ENTRIES - 1));

@@ -244,14 +244,11 @@ void endpoint_join(struct conn *c, uint8_t endpoint);
 
 /* What late holds without a window have shown about an endpoint (turn.c).  No fact is ever cleared, and
  * each also applies to another endpoint with the same entry.  Entry 0 has none. */
-union endpoint_late {
-    struct {
-        bool watched;      /* one hold was late; of the next ones the library can tell why */
-        bool nodelay_only; /* the program makes its pieces late: TCP_NODELAY only */
-    };
-    uint16_t any;
+struct endpoint_late {
+    bool watched;      /* one hold was late; of the next ones the library can tell why */
+    bool nodelay_only; /* the program makes its pieces late: TCP_NODELAY only */
 };
-extern INTERNAL union endpoint_late endpoint_late[256];
+extern INTERNAL struct endpoint_late endpoint_late[256];
 
 /* True if the entry is due for an update: when the number of turns is a power of two (or 0). */
 static inline bool endpoint_update_is_due(const struct conn *c) {

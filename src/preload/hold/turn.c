@@ -406,13 +406,14 @@ static bool was_preempted(const struct conn *c) {
 static bool goes_on_after_late(struct conn *c, bool joined) {
     if (joined && was_preempted(c))
         return true;
-    if (joined && c->endpoint && !LOAD(&endpoint_late[c->endpoint].any)) {
-        STORE(&endpoint_late[c->endpoint].watched, true);
+    struct endpoint_late *late = &endpoint_late[c->endpoint];
+    if (joined && c->endpoint && !LOAD(&late->watched) && !LOAD(&late->nodelay_only)) {
+        STORE(&late->watched, true);
         c->policy.quick_turns = 0;
         c->habit_ns = clock_coarse(); /* this hold does not count again */
     } else {
         if (c->endpoint)
-            STORE(&endpoint_late[c->endpoint].nodelay_only, true);
+            STORE(&late->nodelay_only, true);
         c->policy.nodelay_only = true;
     }
     return false;
