@@ -97,19 +97,19 @@ Test(process, of_whom_nothing_leaves) {
     static const volatile uint8_t shut = GATE_SHUT;
     const struct conn *c = buffered(1);
     self.vforked = true;
-    process_is_replaced("/bin/sh");
+    process_is_replaced_at(AT_FDCWD, "/bin/sh");
     process_ends();
     EXPECT_INT("the child of a vfork in a handler", buffer_length(c), 3);
     self.vforked = false;
     const volatile uint8_t *open = gate;
     gate = &shut;
-    process_is_replaced("/bin/sh");
+    process_is_replaced_at(AT_FDCWD, "/bin/sh");
     process_ends();
     gate = open;
     EXPECT_INT("a child that a handler forked", buffer_length(c), 3);
     self.depth = 0;
     self.vforked = true;
-    process_is_replaced("/bin/sh");
+    process_is_replaced_at(AT_FDCWD, "/bin/sh");
     process_ends();
     self.vforked = false;
     EXPECT_INT("the child of a vfork", buffer_length(c), 3);
@@ -121,7 +121,7 @@ Test(process, of_whom_nothing_leaves) {
 Test(process, a_child_of_a_process_in_exec_holds) {
     whole_start_in(MODE_CORK);
     whole_warm(5);
-    process_is_replaced("/nowhere/to/be/found");
+    process_is_replaced_at(AT_FDCWD, "/nowhere/to/be/found");
     ASSERT(hold_refused);
     uint32_t barred = process_forks();
     pid_t child = fork();

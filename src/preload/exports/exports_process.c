@@ -84,8 +84,9 @@ EXPORT int pclose(FILE *stream) FORWARD(hold_end_turn(PUSH_WAIT), pclose, stream
     }
 
 EXPORT int execve(const char *path, char *const argv[], char *const environment[])
-    RUN(process_is_replaced(path), execve, path, argv, environment)
-EXPORT int execv(const char *path, char *const argv[]) RUN(process_is_replaced(path), execv, path, argv)
+    RUN(process_is_replaced_at(AT_FDCWD, path), execve, path, argv, environment)
+EXPORT int execv(const char *path, char *const argv[])
+    RUN(process_is_replaced_at(AT_FDCWD, path), execv, path, argv)
 EXPORT int execvp(const char *file, char *const argv[])
     RUN(process_is_replaced_by(file), execvp, file, argv)
 EXPORT int execvpe(const char *file, char *const argv[], char *const environment[])

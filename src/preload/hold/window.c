@@ -375,7 +375,7 @@ void conn_waits(struct conn *c) {
 bool window_has_left(void) {
     bool left = false;
     FDS_LOOK(c)
-        left |= LOAD(&c->buffer) != NULL || LOAD(&c->lingering);
+        left |= window_has_bytes(c);
     return left;
 }
 

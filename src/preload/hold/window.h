@@ -88,7 +88,13 @@ void window_unbar(uint32_t barred);
 /* True if the thread has this id. */
 bool window_is_task(long task);
 
-/* True if a connection has unsent buffered bytes, for which the kernel had no room. */
+/* True: bytes of c wait, or did a moment ago: the kernel had no room, or another thread that has the lock is
+ * stopped.  Without the lock. */
+static inline bool window_has_bytes(const struct conn *c) {
+    return LOAD(&c->buffer) || conn_has_aside(c) || LOAD(&c->lingering);
+}
+
+/* True if any connection has. */
 bool window_has_left(void);
 
 /* The thread was stopped and the process goes on: it starts again for such bytes. */

@@ -121,23 +121,10 @@ static bool may_run(const struct program *p) {
     return p->path ? is_executable(p->directory, p->path) : kernel->descriptor_flags(p->directory) >= 0;
 }
 
-/* True: bytes wait, or did a moment ago.  Without the lock. */
-static bool has_bytes(const struct conn *c) {
-    return LOAD(&c->buffer) != NULL || conn_has_aside(c);
-}
-
-/* True: bytes wait that this thread could not push, because another thread is stopped. */
-static bool something_is_left(void) {
-    bool left = false;
-    FDS_LOOK(c)
-        left |= has_bytes(c);
-    return left;
-}
-
 /* No other thread will run again, so what the holder of a lock has buffered is sent, too. */
 static void send_the_last(void) {
     FDS_LOOK(c) {
-        if (!has_bytes(c))
+        if (!window_has_bytes(c))
             continue;
         bool locked = conn_lock(c);
         if (locked && !c->draining)
@@ -168,18 +155,14 @@ static void replaced_by(const struct program *p) {
             handler_ends_process();
         return;
     }
-    bool asks = !config()->no_syscalls && (config()->report || something_is_left());
+    bool asks = !config()->no_syscalls && (config()->report || window_has_left());
     bool runs = !asks || may_run(p);
     STORE(&hold_refused, true);
     hand_all_over(true, runs);
-    if (asks && runs && something_is_left() && surely_runs(p))
+    if (asks && runs && window_has_left() && surely_runs(p))
         send_the_last();
     if (runs)
         process_reports(true);
-}
-
-void process_is_replaced(const char *path) {
-    replaced_by(&(struct program){.directory = AT_FDCWD, .path = path});
 }
 
 void process_is_replaced_by(const char *file) {

@@ -32,9 +32,8 @@ void process_unshares_table(void);
  * makes: surviving sockets get the application's options back. */
 void process_runs_program(void);
 /* Before this image is replaced: also writes the report.  exec_failed(): the call failed. */
-void process_is_replaced(const char *path);
 void process_is_replaced_by(const char *file); /* in PATH, as execvp(3) searches */
-void process_is_replaced_at(int fd, const char *path); /* NULL: by the file that fd is */
+void process_is_replaced_at(int fd, const char *path); /* of execveat(2); NULL: by the file that fd is */
 int exec_failed(int result);
 /* Before the process ends, with or without exit handlers. */
 void process_ends(void);
