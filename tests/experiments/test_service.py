@@ -208,6 +208,13 @@ def test_segments_of_processes_merge(tmp_path):
         assert sum(unit["exchanges"] for unit in totals) >= 2 * 20 * (EXCHANGES - 1)
 
 
+def test_without_traffic_there_is_not_enough_data():
+    """It ended as if the program had failed."""
+    done = ab("--live", "--time", 2, "--", *server_command(free_port(), 0, 2))
+    assert done.returncode == 2
+    assert "was there traffic on new connections?" in done.stderr and "nothing was measured" in done.stderr
+
+
 def test_a_server_that_dies_is_told():
     port = free_port()
     done = ab("--live", "--time", 5, "--", "sh", "-c", "echo broken >&2; exit 3")
