@@ -75,6 +75,18 @@ def test_what_we_wrote_is_readable_and_can_be_read_aloud(site, browser, name):
     assert faults == []
 
 
+CUT_BLOCKS = """[...document.querySelectorAll("article pre")].filter(
+  block => block.scrollWidth > block.clientWidth).map(block => block.textContent.trim().split("\\n")[0])"""
+
+
+@pytest.mark.parametrize("name", OPENED)
+def test_no_block_is_cut_on_a_desktop(site, browser, name):
+    """The comments behind the commands of the first page ended at its edge."""
+    page = Page(browser, site / f"{name}.html")
+    page.show(WIDTHS[-1], "light")
+    assert page.evaluate(CUT_BLOCKS) == [] and [*fits(page, WIDTHS[-1])] == []
+
+
 BUTTON = """(() => {
   const shown = [...document.querySelectorAll(".theme-toggle")].filter(button => button.offsetParent);
   shown.forEach(button => button.click());
