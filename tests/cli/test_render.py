@@ -3,7 +3,9 @@
 cannot, the verb says so before any work."""
 
 import base64
+import html
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -94,6 +96,12 @@ def test_the_json_is_all_that_a_page_is_drawn_from(tmp_path, verb):
     drawn = subprocess.run(["/usr/bin/python3", "-B", SOURCE_ROOT / "src/pages"], input=told, check=True,
                            capture_output=True, text=True, encoding="utf-8").stdout
     assert drawn == page and page.startswith("<!DOCTYPE html>") and page.endswith("</html>\n")
+    made = kept_in(page)[0] if verb == "explain" else kept_in(page)
+    kernel, host = os.uname().release, os.uname().nodename  # a page in a ticket said neither where nor when
+    origin = re.search(rf"<p>(\S+ \S+) \S+ on {host}, Linux {re.escape(kernel)}, by unstall \S+: (.*)</p>",
+                       page)
+    assert origin[1] == made["made"]["at"][:19].replace("T", " ")
+    assert f"unstall {verb} --html - " in html.unescape(origin[2])
     if verb != "scan":  # another scan has other numbers
         first = kept_in(page)
         second = json.loads(unstall(verb, "--json", *words).stdout)
