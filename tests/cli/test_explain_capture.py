@@ -8,7 +8,9 @@ The first is a published trace: a request at 0.006527, a bare acknowledgement at
 import json
 import random
 import re
+import shutil
 import struct
+import subprocess
 
 import pytest
 from captures import ACK, FIN, MS, PUSH, SYN, TUNNELS, Capture, Dialog, ip4, tunnelled, udp
@@ -65,6 +67,10 @@ def test_the_report_says_it_in_one_sentence(tmp_path):
     text = " ".join(done.stdout.split())
     assert "1 stall of 43.5 ms: 192.0.2.1 writes its requests to 192.0.2.2:80 in pieces." in text
     assert "packets 4, 5 and 6" in text
+    shown = re.search(r"^  in Wireshark: (frame\.number in \{4,5,6\})$", done.stdout, re.M)[1]
+    if shutil.which("tshark"):
+        told = subprocess.run(["tshark", "-r", path, "-Y", shown], check=True, capture_output=True, text=True)
+        assert [line.split()[0] for line in told.stdout.splitlines()] == ["4", "5", "6"]
     assert "unstall run -- " in text and "quickack 1" in text
     assert max(map(len, done.stdout.splitlines()[1:])) <= 80
 

@@ -141,7 +141,8 @@ static void capture_example(FILE *out, const struct findings *f, const struct fi
           duration_text(e->at_ns[1] - e->at_ns[0], wait));
     event(out, f, e->at_ns[2], "%s later: the rest, %u byte%s, freed by it",
           duration_text(e->at_ns[2] - e->at_ns[1], wait), e->bytes[1], plural(e->bytes[1]));
-    fputc('\n', out);
+    fprintf(out, "  in Wireshark: frame.number in {%lu,%lu,%lu}\n\n", lu(e->number[0]), lu(e->number[1]),
+            lu(e->number[2]));
 }
 
 static void strace_example(FILE *out, const struct findings *f, const struct finding *r) {
