@@ -93,7 +93,9 @@ def test_a_server_that_stalls_is_cured_and_stalls_again_when_it_is_undone(c):
     assert "the library is loaded in 0 of 1 process: not before its next start" in \
         status(c, "web")
 
-    c.unstall("enable", "web", "--restart", "--stats", "--mode", "nodelay")
+    said = c.unstall("enable", "web", "--restart", "--stats", "--mode", "nodelay").stdout
+    assert said.endswith("to watch: unstall status web.service; unstall top web.service\n"
+                         "to undo:  unstall disable --restart web.service\n")
     assert not stalls(c, 8101)
     assert c.loaded(c.main_pid("web"))
     said = status(c, "web")
