@@ -25,16 +25,6 @@ struct list {
 
 /* ---- descriptors ----------------------------------------------------- */
 
-static bool add(struct list *l, int fd, uint64_t inode) {
-    struct tcp_socket *more = reallocarray(l->sockets, l->count + 1, sizeof(*more));
-    if (!more)
-        return false;
-    l->sockets = more;
-    l->sockets[l->count++] =
-        (struct tcp_socket){.fd = fd, .inode = inode, .nodelay = -1, .cork = -1};
-    return true;
-}
-
 static bool descriptors(pid_t pid, struct list *l) {
     char folder[NAME];
     snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)pid);
@@ -44,8 +34,9 @@ static bool descriptors(pid_t pid, struct list *l) {
     for (struct dirent *e; (e = readdir(entries)) && l->count < MOST;) {
         uint64_t fd, inode = process_socket(dirfd(entries), e->d_name);
         const char *number = e->d_name;
-        if (inode && column_number(&number, 10, INT_MAX, &fd) && !add(l, (int)fd, inode))
-            break;
+        if (inode && column_number(&number, 10, INT_MAX, &fd))
+            ARRAY_ADD(l->sockets, l->count,
+                      (struct tcp_socket){.fd = (int)fd, .inode = inode, .nodelay = -1, .cork = -1});
     }
     closedir(entries);
     return true;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+
 static const uint64_t IDLE_NS = 2500000000;
 
 static int by_cookie(const void *a, const void *b) {
@@ -24,24 +26,15 @@ bool scan_candidate_known(const struct scan_candidates *c, const struct scan_key
 }
 
 static struct scan_candidate *add(struct scan_candidates *c, const struct scan_key *key) {
-    if (c->count == c->room) {
-        size_t room = c->room ? 2 * c->room : 64;
-        struct scan_candidate **list = reallocarray(c->list, room, sizeof(struct scan_candidate *));
-        if (!list)
-            return NULL;
-        c->list = list;
-        c->room = room;
-    }
     struct scan_candidate *new = calloc(1, sizeof(*new));
     if (!new)
         return NULL;
     new->key = *key;
-    if (!tsearch(new, &c->by_cookie, by_cookie)) {
-        free(new);
-        return NULL;
-    }
-    c->list[c->count++] = new;
-    return new;
+    if (tsearch(new, &c->by_cookie, by_cookie) && ARRAY_ADD(c->list, c->count, new))
+        return new;
+    tdelete(new, &c->by_cookie, by_cookie);
+    free(new);
+    return NULL;
 }
 
 struct scan_candidate *scan_candidate_discovered(struct scan_candidates *c,

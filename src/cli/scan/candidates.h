@@ -27,7 +27,7 @@ struct scan_candidate {
 
 struct scan_candidates {
     struct scan_candidate **list;
-    size_t count, room;
+    size_t count;
     void *by_cookie; /* the same candidates as a tree of tsearch(3) */
     size_t turn;     /* index in `list` at which the next turn begins */
 };

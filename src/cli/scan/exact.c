@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "capability.h"
 #include "diag.h"
 #include "owners.h"
@@ -190,11 +191,8 @@ static uint64_t peer_of(struct exact *e, const struct scan_total *t, uint64_t co
     if (e->options.no_peers || is_hidden(e, t))
         return 0;
     uint64_t inode = scan_diag_peer(e->diag, key);
-    struct peer *more = inode ? reallocarray(e->peers, e->peer_count + 1, sizeof(*more)) : NULL;
-    if (more) {
-        e->peers = more;
-        e->peers[e->peer_count++] = (struct peer){cookie, inode};
-    }
+    if (inode)
+        ARRAY_ADD(e->peers, e->peer_count, (struct peer){cookie, inode});
     return inode;
 }
 

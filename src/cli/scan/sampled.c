@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "array.h"
 #include "budget.h"
 #include "candidates.h"
 #include "clock_ns.h"
@@ -36,7 +37,7 @@ struct sampled {
     unsigned dumps;
     size_t sockets;
     struct scan_key *suspects; /* sockets of the present dump that may have held data */
-    size_t suspect_count, suspect_room;
+    size_t suspect_count;
     struct scan_listeners listeners;
 };
 
@@ -58,15 +59,7 @@ static void take_listed(const struct scan_listed *l, void *arg) {
         !scan_has_port(&l->key.local, &l->key.peer, s->options.port) ||
         scan_candidate_known(&s->candidates, &l->key))
         return;
-    if (s->suspect_count == s->suspect_room) {
-        size_t room = s->suspect_room ? 2 * s->suspect_room : 256;
-        struct scan_key *more = reallocarray(s->suspects, room, sizeof(*more));
-        if (!more)
-            return;
-        s->suspects = more;
-        s->suspect_room = room;
-    }
-    s->suspects[s->suspect_count++] = l->key;
+    ARRAY_ADD(s->suspects, s->suspect_count, l->key);
 }
 
 /* All suspects have bytes in flight.  A sample tells which of them hold more bytes back behind. */

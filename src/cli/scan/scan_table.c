@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "diag.h"
 
 /* ---- owners of sockets ------------------------------------------------------- */
@@ -14,12 +15,9 @@ static int want(struct scan_table *t, uint64_t inode, pid_t pid) {
     if (inode == 0 || scan_owner_find(t->owners, t->sorted, inode))
         return 0;
     /* sort_owners() removes one of two new ones with the same inode */
-    struct scan_owner *more = reallocarray(t->owners, t->owner_count + 1, sizeof(*more));
-    if (!more)
+    if (!ARRAY_ADD(t->owners, t->owner_count, (struct scan_owner){.inode = inode}))
         return -ENOMEM;
-    t->owners = more;
-    t->owners[t->owner_count] = (struct scan_owner){.inode = inode};
-    scan_process_of(pid, &t->owners[t->owner_count++].process);
+    scan_process_of(pid, &t->owners[t->owner_count - 1].process);
     t->seeks |= pid == 0;
     return 0;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "array.h"
 #include "late.h"
 
 enum {
@@ -43,7 +44,7 @@ struct traffic_end {
 struct look {
     const struct scan_traffic *t;
     struct traffic_end *list;
-    size_t count, room;
+    size_t count;
     bool full; /* no memory for more */
 };
 
@@ -61,22 +62,13 @@ static void take(const struct scan_listed *l, void *arg) {
     struct look *k = arg;
     if (!scan_has_port(&l->key.local, &l->key.peer, k->t->port))
         return;
-    if (k->count == k->room) {
-        size_t room = k->room ? 2 * k->room : 256;
-        struct traffic_end *more = reallocarray(k->list, room, sizeof(*more));
-        k->full |= !more;
-        if (!more)
-            return;
-        k->list = more;
-        k->room = room;
-    }
     bool ordered = memcmp(&l->key.local, &l->key.peer, sizeof(l->key.local)) < 0;
-    struct traffic_end *e = &k->list[k->count++];
-    *e = (struct traffic_end){
+    struct traffic_end e = {
         .inode = l->sample.inode, .data_in = l->sample.data_in, .data_out = l->sample.data_out};
-    e->address[!ordered] = l->key.local;
-    e->address[ordered] = l->key.peer;
-    memcpy(e->cookie, l->key.cookie, sizeof(e->cookie));
+    e.address[!ordered] = l->key.local;
+    e.address[ordered] = l->key.peer;
+    memcpy(e.cookie, l->key.cookie, sizeof(e.cookie));
+    k->full |= !ARRAY_ADD(k->list, k->count, e);
 }
 
 /* ---- whose they are ----------------------------------------------------------- */
