@@ -125,7 +125,11 @@ int top_look(struct top *t) {
     t->count = t->all = 0;
     t->runs = t->ended = 0;
     t->lines = calloc(most, sizeof(*t->lines));
-    for (size_t i = 0; t->lines && i < next.count; i++) {
+    if (!t->lines) {
+        free(before);
+        return complain("%s", strerror(ENOMEM));
+    }
+    for (size_t i = 0; i < next.count; i++) {
         t->ended += !is_there(next.list[i]);
         t->runs += is_there(next.list[i]);
         if (is_there(next.list[i]))
@@ -136,8 +140,6 @@ int top_look(struct top *t) {
         follow(&t->lines[i], before, before_count);
     }
     free(before);
-    if (!t->lines)
-        return complain("%s", strerror(ENOMEM));
     top_sort(t);
     return 0;
 }
