@@ -44,4 +44,14 @@ bool process_command(struct prose *p, pid_t pid);
 /* True if the process sees a file of this path. */
 bool process_sees(pid_t pid, const char *path);
 
+enum { CGROUP_PIDS = 4096 };
+
+struct cgroup_pids {
+    pid_t list[CGROUP_PIDS]; /* the first ones, if there are more */
+    size_t count;
+};
+
+/* The processes of the cgroup with this folder, and of all below it; none if there is no such folder. */
+void cgroup_pids(const char *folder, struct cgroup_pids *found);
+
 #endif

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "array.h"
-#include "cgroup_pids.h"
 #include "errors.h"
 #include "format.h"
 #include "guards.h"

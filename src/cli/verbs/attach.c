@@ -17,7 +17,6 @@
 #include "args.h"
 #include "array.h"
 #include "attach.h"
-#include "cgroup_pids.h"
 #include "errors.h"
 #include "fetch.h"
 #include "format.h"
