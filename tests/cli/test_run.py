@@ -275,6 +275,7 @@ BAD = {
     ("--programs",
      "/bin/sh"): "--programs /bin/sh: expected names of programs without a path, as in python3,!java",
     ("--report", ""): "--report : expected stderr or the name of a file, as in /tmp/unstall.%p.json",
+    ("--report", "-"): "--report -: expected stderr or the name of a file, as in /tmp/unstall.%p.json",
     ("--verbose", "3"): "--verbose 3: expected 0, 1 or 2",
     ("--quickack", "no"): "--quickack no: expected off, auto or always",
     ("--mode",): "--mode: needs a value; try --help",

@@ -47,7 +47,8 @@ BAD = [
     ("UNSTALL_PEERS", "::1/129", "10.0.0.0/8"), ("UNSTALL_PEERS", "1.2.3", "10.0.0.0/8"),
     ("UNSTALL_PEERS", "10.0.0.0/", "10.0.0.0/8"),
     ("UNSTALL_PROGRAMS", "/usr/bin/python3", "python3"),
-    ("UNSTALL_REPORT", "", "stderr"), ("UNSTALL_VERBOSE", "loud", "0"),
+    ("UNSTALL_REPORT", "", "stderr"), ("UNSTALL_REPORT", "-", "stderr"),
+    ("UNSTALL_VERBOSE", "loud", "0"),
 ]
 
 

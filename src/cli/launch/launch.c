@@ -54,7 +54,8 @@ static const struct {
 static const char *whole_path(const char *value) {
     static char whole[2 * PATH_MAX];
     char here[PATH_MAX];
-    if (!value[0] || value[0] == '/' || strcmp(value, "stderr") == 0 || !getcwd(here, sizeof(here)))
+    bool is_no_path = !value[0] || strcmp(value, "stderr") == 0 || strcmp(value, "-") == 0;
+    if (is_no_path || value[0] == '/' || !getcwd(here, sizeof(here)))
         return value;
     snprintf(whole, sizeof(whole), "%s/%s", here, value);
     return whole;

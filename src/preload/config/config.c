@@ -293,7 +293,7 @@ static bool apply(struct config *c, const char *name, const char *value, const c
     (n = amount(value, units, sizeof(units) / sizeof(*(units))),     \
      c->field = (__typeof__(c->field))n, n >= (least) && n <= (most))
 #define WORD(field, words) (n = index_of(words, value), c->field = (__typeof__(c->field))n, n >= 0)
-#define TARGET(field)      (c->field = value, value[0] != '\0')
+#define TARGET(field)      (c->field = value, value[0] != '\0' && strcmp(value, "-") != 0)
     VARIABLE("UNSTALL_MODE", "off, observe, nodelay, cork, coalesce or auto",
              (n = mode_of(value, strlen(value)), c->mode = (enum mode)n, n >= 0))
     VARIABLE("UNSTALL_NODELAY", "late or always", WORD(always_nodelay, "late,always"))
