@@ -55,13 +55,15 @@ static void as_file(const uint8_t *data, size_t size) {
 
 /* ---- packets --------------------------------------------------------- */
 
-static void done(void *context, struct flow *f) {
+static void done(void *context, void *flow) {
+    struct flow *f = flow;
     uint64_t *packets = context;
     for (int i = 0; i < 2; i++) {
         const struct evidence *e = f->sender[i].evidence;
         stall_judge(f, i);
         assert(!e || e->waits.count <= *packets);
     }
+    flow_end(f);
 }
 
 static void as_packets(const uint8_t *p, size_t size) {
@@ -69,8 +71,8 @@ static void as_packets(const uint8_t *p, size_t size) {
                                 DLT_LOOP,   DLT_RAW,       DLT_IPV4,       DLT_IPV6};
     uint64_t packets = 0;
     int64_t now = 0;
-    struct flows *t = flows_make(4, done, &packets); /* few, so that some are evicted */
-    if (!t)
+    struct table t;
+    if (!table_make(&t, 4, sizeof(struct flow), done, &packets)) /* few, so that some are evicted */
         abort();
     while (size >= 4) {
         size_t length = p[3] < size - 4 ? p[3] : size - 4;
@@ -81,16 +83,16 @@ static void as_packets(const uint8_t *p, size_t size) {
         now += (int64_t)(p[1] << 8 | p[2]) * 20000;
         if (packet_read(links[p[0] & 7], copy, (uint32_t)length, (uint32_t)length + (p[0] >> 3),
                         &s) == PACKET_TCP) {
-            struct flow *f = flows_find(t, &s, &from);
+            struct flow *f = flows_find(&t, &s, &from);
             if (s.flags & TCP_SYN && stall_is_new_connection(f, from, &s))
-                flows_restart(t, f);
+                flows_restart(&t, f);
             stall_feed(f, from, &s, ++packets, now);
         }
         free(copy);
         p += 4 + length;
         size -= 4 + length;
     }
-    flows_free(t);
+    table_free(&t);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
