@@ -78,7 +78,14 @@ int exports_controlled(int fd, int command, int result) {
     return command == F_DUPFD || command == F_DUPFD_CLOEXEC ? shim_duplicated(fd, result) : result;
 }
 
-EXPORT int fcntl(int fd, int command, ...) CONTROL(fcntl)
+EXPORT int fcntl(int fd, int command, ...) {
+    va_list list;
+    va_start(list, command);
+    void *argument = va_arg(list, void *);
+    va_end(list);
+    exports_controls(command);
+    return exports_controlled(fd, command, REAL(fcntl)(fd, command, argument));
+}
 ALSO(__fcntl, fcntl)
 #ifdef WITH_TIME64
 EXPORT int fcntl64(int fd, int command, ...) CONTROL(fcntl64)

@@ -36,8 +36,12 @@ EXPORT pid_t forkpty(int *terminal, char *name, const struct termios *termp, con
 }
 
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-                       const posix_spawnattr_t *attributes, char *const argv[], char *const environment[])
-    SPAWN(posix_spawn, pid, path)
+                       const posix_spawnattr_t *attributes, char *const argv[], char *const environment[]) {
+    process_runs_program();
+    return WITH_ROOM(int, REAL(posix_spawn)(pid, path, actions, attributes, argv, environment),
+                     result == EAGAIN);
+}
+
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
                         const posix_spawnattr_t *attributes, char *const argv[], char *const environment[])
     SPAWN(posix_spawnp, pid, file)
@@ -83,8 +87,10 @@ EXPORT int pclose(FILE *stream) FORWARD(hold_end_turn(PUSH_WAIT), pclose, stream
         return exec_failed(REAL(name)(__VA_ARGS__)); \
     }
 
-EXPORT int execve(const char *path, char *const argv[], char *const environment[])
-    RUN(process_is_replaced_at(AT_FDCWD, path), execve, path, argv, environment)
+EXPORT int execve(const char *path, char *const argv[], char *const environment[]) {
+    process_is_replaced_at(AT_FDCWD, path);
+    return exec_failed(REAL(execve)(path, argv, environment));
+}
 EXPORT int execv(const char *path, char *const argv[])
     RUN(process_is_replaced_at(AT_FDCWD, path), execv, path, argv)
 EXPORT int execvp(const char *file, char *const argv[])
