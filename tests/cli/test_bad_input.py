@@ -100,7 +100,8 @@ def test_no_rights_to_see_what_is_attached():
               'exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@" detach pid-4711')
     with command_of_everybody() as command:
         done = run(["unshare", "-m", "sh", "-c", script, "sh", command], bare_env(), check=False, timeout=60)
-    assert (done.returncode, done.stderr) == (125, "unstall detach: /sys/fs/bpf/unstall: Permission denied\n")
+    assert (done.returncode, done.stderr) == (
+        125, "unstall detach: pid-4711: /sys/fs/bpf/unstall: Permission denied\n")
 
 
 @pytest.mark.parametrize("words", [["doctor"], ["scan", "--source", "sampled", "--pid"]], ids=spoken)

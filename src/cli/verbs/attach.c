@@ -477,7 +477,7 @@ static int run_detach(int argc, char **argv) {
         if (kind == ARGS_WORD && is_name(a.word, error))
             name = a.word;
         else if (kind == ARGS_WORD && error[0])
-            failed = complain("%s", error);
+            failed = complain("%s: %s", a.word, error);
         else if (kind == ARGS_WORD)
             failed = take_process(&a, &wish, "or a name that `unstall attach --list` shows");
         if (failed)
