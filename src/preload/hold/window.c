@@ -37,11 +37,11 @@
 
 enum {
     ENOUGH_STOPS = 16,   /* by changes of rights; then the thread starts no more */
-    LINGER_TICKS = 10,   /* of a connection on the list, since its last hold */
+    LINGER_TICKS = 10,   /* of a connection on the list, since its last hold; at most 80 ms */
     LONG_TURN = 4,       /* writes: more segments would cost more than a start (7 µs each) */
 };
 
-/* With an empty list, before the thread ends: another start costs 30 µs. */
+/* After the last hold, before the thread ends: another start costs 30 µs. */
 #define IDLE_NS UINT64_C(100000000)
 
 /* A turn that wants to hold so long after the last one does not start the thread. */
@@ -119,6 +119,7 @@ static bool needs_nothing(const struct conn *c, struct tick *now) {
     if (window_is_over(since, now))
         return !waits && now->number - since < LINGER_TICKS;
     now->waits |= waits;
+    now->holds = true;
     return true;
 }
 
@@ -246,9 +247,9 @@ static void run(void) {
             sweep_told();
         list = check_all(take_incoming(list), &tick);
         keep_pace(&pace, &tick);
-        if (list)
+        if (tick.holds)
             used = tick.ns;
-        else if (tick.ns - used >= IDLE_NS)
+        else if (!list && tick.ns - used >= IDLE_NS)
             leaves = exit_if_idle();
     }
     if (!leaves)

@@ -140,6 +140,7 @@ static inline bool window_is_long(void) {
 struct tick {
     window_tick number;
     uint64_t ns;  /* its time */
+    bool holds;   /* a hold has begun since the tick before, or lasts */
     bool waits;   /* some bytes are held: look again after one window */
     bool expired; /* a hold was older than the window */
 };

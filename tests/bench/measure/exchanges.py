@@ -19,6 +19,10 @@ class Target:
     of: str = conf.ONE.name
 
 
+WARM_UP = 4000  # exchanges of a client that are not counted: some 50 ms, until the library has learned
+WITHOUT_THREAD = 20000  # some 260 ms: the window's thread has ended, 100 ms after the last hold
+
+
 @dataclass(frozen=True)
 class Row:
     name: str
@@ -28,16 +32,15 @@ class Row:
     targets: dict             # configuration -> Target
     per_chunk: int = 250
     connections: int = 0
+    warm_up: int = WARM_UP
 
 
 @dataclass(frozen=True)
 class Amount:
-    """How much of each row is measured.  `warm_up`: exchanges that are not counted, until the library has
-    learned and its thread ticks slowly; `left_out`: configurations."""
+    """How much of each row is measured; `left_out`: configurations."""
     rounds: int
     server_rounds: int
     chunks: int
-    warm_up: int
     stalled_rounds: int
     stalled_calls: tuple  # exchanges of two runs, whose difference shows the system calls of one
     left_out: tuple = ()
@@ -67,20 +70,20 @@ ROWS = [
         {"unstall auto": Target(1.03, conf.MORE.name)}),
     Row("well", "well-behaved program (one write a turn)", "one", conf.WELL,
         {**{f"unstall {mode}": Target(1.015) for mode in ("auto", "nodelay", "coalesce", "off")},
-         "unstall observe": Target(1.03)}),
+         "unstall observe": Target(1.03)}, warm_up=WITHOUT_THREAD),
 ]
 
-WARM_UP = 4000  # of a client: some 50 ms
-FULL = Amount(25, 25, 24, WARM_UP, 2, (8, 12))
+FULL = Amount(25, 25, 24, 2, (8, 12))
 # A look needs no second way to TCP_NODELAY or TCP_CORK, and no second configuration that stalls.
-QUICK = Amount(5, 3, 6, 2000, 1, (4, 8), (*conf.OTHER_PRELOADS, conf.UNSTALL_OFF))
+QUICK = Amount(5, 3, 6, 1, (4, 8), (*conf.OTHER_PRELOADS, conf.UNSTALL_OFF))
 # On each connection of the server: its single thread holds only after 16 turns of a habit (policy.h).
 HABIT_LEARNED = 20
 STALLED = ["2", "2", "4"]  # warm-up, chunks, exchanges in each: some 44 ms an exchange
 
 
-def client_argv(row, configuration, port, chunks, per_chunk=None, warm_up=WARM_UP):
-    many = STALLED if configuration.stalls else [str(warm_up), str(chunks), str(per_chunk or row.per_chunk)]
+def client_argv(row, configuration, port, chunks, per_chunk=None):
+    many = (STALLED if configuration.stalls
+            else [str(row.warm_up), str(chunks), str(per_chunk or row.per_chunk)])
     return [program("client"), HOST, port, row.shape, configuration.way, *many]
 
 
@@ -142,7 +145,7 @@ def measure(row, amount, progress):
         def once(configuration):
             if row.connections:
                 return measure_server(row, configuration, amount.chunks)
-            argv = client_argv(row, configuration, port, amount.chunks, warm_up=amount.warm_up)
+            argv = client_argv(row, configuration, port, amount.chunks)
             return run_json(argv, configuration.env())
 
         configurations = amount.configurations(row)
