@@ -148,13 +148,14 @@ const char *reader_who_may(void) {
 int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) {
     struct search s = {.has_library = false};
     int failed = reader_each_mapping(pid, is_stats_mapping, &s);
-    if (!failed && !s.has_memory) /* a zombie, or a kernel thread */
+    const char *why = failed ? "no such process" : "runs no program: it is a kernel thread, or has ended";
+    if (!failed && !s.has_memory)
         failed = -ESRCH;
     if (failed == -ESRCH)
         fail(error,
-             "%d: no such process; if it has ended, give unstall report its statistics file or the "
-             "folder of UNSTALL_STATS",
-             (int)pid);
+             "%d: %s; if it has ended, give unstall report its statistics file or the folder of "
+             "UNSTALL_STATS",
+             (int)pid, why);
     else if (failed)
         fail(error, "%d: its memory map cannot be read: %s; %s", (int)pid, strerror(-failed),
              reader_who_may());

@@ -12,7 +12,8 @@ from stats_files import STALLING, make_stats_file
 from test_explain_capture import published
 from test_top import Terminal
 
-from harness import COMMAND, bare_env, command_of_everybody, run, skip, stats_directory, unstall
+from harness import (COMMAND, bare_env, command_of_everybody, run, second_thread, skip, stats_directory,
+                     unstall)
 
 NOBODY = "4194301"  # no process has such an id
 FILES = ("report", "top", "metrics", "set", "explain")  # verbs that read a file
@@ -75,6 +76,37 @@ def test_a_name_that_matches_nothing(words, code):
                                    ["attach"], ["detach"], ["scan", "--pid"], ["ab", "--live"]], ids=spoken)
 def test_a_number_that_is_no_process(words):
     refused(unstall(*words, NOBODY), names=NOBODY)
+
+
+@pytest.fixture(name="no_program", params=["kernel thread", "zombie"])
+def a_process_that_runs_no_program(request):
+    if request.param == "kernel thread":
+        if Path("/proc/2/comm").read_text("ascii") != "kthreadd\n":
+            skip("the kernel's threads are out of sight here")
+        yield 2
+        return
+    zombie = os.fork()
+    if zombie == 0:
+        os._exit(0)
+    os.waitid(os.P_PID, zombie, os.WEXITED | os.WNOWAIT)
+    yield zombie
+    os.waitpid(zombie, 0)
+
+
+@pytest.mark.parametrize("words", [["observe"], ["report"], ["top", "--once"], ["doctor"], ["set"],
+                                   ["metrics"], ["attach"], ["scan", "--pid"]], ids=spoken)
+def test_a_process_that_runs_no_program(words, no_program):
+    """`attach` waited for a kernel thread and cured nothing with rc 0, `scan --pid` of a zombie told to load
+    a module of the kernel, and others said that there is no such process."""
+    refused(unstall(*words, no_program), names=f"{no_program}: runs no program: it is a kernel thread, or")
+
+
+@pytest.mark.parametrize("words", [["observe"], ["doctor"], ["attach"], ["scan", "--pid"]], ids=spoken)
+def test_a_thread_is_no_process(words):
+    """`doctor` advised to attach to it, which `attach` refused."""
+    with second_thread() as thread:
+        refused(unstall(*words, thread),
+                names=f"{thread}: is a thread of process {os.getpid()}; give the id of the process")
 
 
 @pytest.mark.parametrize("words", [

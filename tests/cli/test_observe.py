@@ -17,7 +17,7 @@ import pytest
 from test_scan import scan_until_told
 
 from harness import (COMMAND, VERDICT_CODES, AnsweringPeer, bare_env, command_of_everybody, compile_c,
-                     patiently, preload_env, program, run, second_thread, skip, spawned, stats_directory,
+                     patiently, preload_env, program, run, skip, spawned, stats_directory,
                      unstall, wait_for, wait_for_stats_file)
 from stats_files import PROGRAMS
 from talkers import STALLER, staller
@@ -362,15 +362,6 @@ def test_lines_that_the_json_has_no_place_for_are_not_asked_for(authors):
     assert (done.returncode, done.stderr) == (
         125, f"unstall observe: --who: process {process.pid} keeps no statistics, and the JSON of a scan has "
         "no place for lines; leave out --json\n")
-
-
-def test_the_id_of_a_thread_without_statistics_is_refused():
-    """It was watched through the kernel, and no connection was found."""
-    with second_thread() as thread:
-        done = unstall("observe", thread, "--time", "1")
-    assert done.returncode == 125
-    assert done.stderr == (f"unstall observe: {thread}: is a thread of process {os.getpid()}; give the id of "
-                           "the process\n")
 
 
 @pytest.mark.parametrize("end", ["user", "process"])

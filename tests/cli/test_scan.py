@@ -16,7 +16,7 @@ import pytest
 from test_top import Terminal
 
 from harness import (COMMAND, VERDICT_CODES, AnsweringPeer, bare_env, cgroup, command_of_everybody, patiently,
-                     podman_env, remove_cgroups, second_thread, skip, spawned, started, two_namespaces,
+                     podman_env, remove_cgroups, skip, spawned, started, two_namespaces,
                      unstall, within)
 from harness.capture import captured
 
@@ -544,15 +544,6 @@ def test_a_receiver_on_this_host_that_has_ended_is_not_elsewhere():
         assert any(rows)
         assert all(row["receiver_on_this_host"] for row in rows if row)
     patiently(attempt)  # a busy machine may be too slow for a stall in this time
-
-
-def test_the_id_of_a_thread_is_refused():
-    """It was taken, and no connection was found."""
-    with second_thread() as thread:
-        done = unstall("scan", "--pid", thread)
-    assert (done.returncode, done.stdout) == (125, "")
-    assert done.stderr == (f"unstall scan: {thread}: is a thread of process {os.getpid()}; give the id of "
-                           "the process\n")
 
 
 def test_the_report_can_be_a_page(tmp_path):

@@ -129,11 +129,7 @@ static int take_container(struct attach_target *t, const char *mount, const char
 
 static int take_process(struct attach_target *t, const char *mount, pid_t pid,
                         char error[ATTACH_ERROR]) {
-    char path[ATTACH_CGROUP], why[SCAN_WHY];
-    if (attach_start_of(pid) == 0)
-        return refuse(error, ESRCH, "%d: no such process; give the id of a running one", (int)pid);
-    if (scan_is_a_thread(pid, why))
-        return refuse(error, EINVAL, "%s", why);
+    char path[ATTACH_CGROUP];
     t->pid = pid;
     if (!cgroup_of(pid, path))
         return refuse(error, ENOENT, "%d: the process has no cgroup in cgroup v2", (int)pid);

@@ -73,7 +73,7 @@ pid_t process_of_thread(pid_t thread) {
 
 /* The name may have any character; the last ')' ends it. */
 bool process_stat(pid_t pid, struct process_stat *s) {
-    enum { PARENT = 4, SESSION = 6, START = 22 };
+    enum { PARENT = 4, SESSION = 6, THREADS = 20, START = 22, MEMORY = 23 };
     char line[1024];
     process_text(pid, "stat", line, sizeof(line));
     const char *name = strchr(line, '('), *at = name ? strrchr(name, ')') : NULL;
@@ -81,14 +81,33 @@ bool process_stat(pid_t pid, struct process_stat *s) {
     if (at)
         snprintf(s->name, sizeof(s->name), "%.*s", (int)(at - name - 1), name + 1);
     int field = 3;
-    for (; field <= START && at && (at = strchr(at + 1, ' ')) != NULL; field++)
+    for (; field <= MEMORY && at && (at = strchr(at + 1, ' ')) != NULL; field++)
         if (field == PARENT)
             s->parent = (pid_t)strtol(at, NULL, 10);
         else if (field == SESSION)
             s->session = (pid_t)strtol(at, NULL, 10);
+        else if (field == THREADS)
+            s->runs = strtol(at, NULL, 10) > 1; /* where its first thread has ended, MEMORY is 0 */
         else if (field == START)
             s->start = strtoull(at, NULL, 10);
-    return field > START;
+        else if (field == MEMORY)
+            s->runs |= strtoull(at, NULL, 10) > 0;
+    return field > MEMORY;
+}
+
+bool process_refused(pid_t id, char why[PROCESS_WHY]) {
+    struct process_stat s;
+    pid_t process = process_of_thread(id);
+    if (!process_stat(id, &s))
+        snprintf(why, PROCESS_WHY, "%d: no such process; give the id of a running one", (int)id);
+    else if (process != 0 && process != id)
+        snprintf(why, PROCESS_WHY, "%d: is a thread of process %d; give the id of the process", (int)id,
+                 (int)process);
+    else if (!s.runs)
+        snprintf(why, PROCESS_WHY, "%d: runs no program: it is a kernel thread, or has ended", (int)id);
+    else
+        return false;
+    return true;
 }
 
 uint64_t process_began_ns(uint64_t start) {

@@ -15,6 +15,7 @@ struct process_stat {
     char name[32]; /* of the first thread, as ps(1) shows it */
     pid_t parent, session;
     uint64_t start; /* in clock ticks after boot */
+    bool runs;      /* a program: it is no kernel thread, and has not ended (a zombie) */
 };
 
 /* False: there is no such process. */
@@ -40,6 +41,10 @@ uint64_t process_socket(int folder, const char *name);
 
 /* The process of a thread; 0: it may not be known. */
 pid_t process_of_thread(pid_t thread);
+
+/* True: this is not the id of a process that runs a program, and `why` says so. */
+enum { PROCESS_WHY = 96 };
+bool process_refused(pid_t id, char why[PROCESS_WHY]);
 
 /* A start as ns of CLOCK_REALTIME. */
 uint64_t process_began_ns(uint64_t start);

@@ -78,15 +78,6 @@ const struct scan_process *scan_owner_of(struct scan_owner *owners, size_t count
     return found && found->process.pid ? &found->process : NULL;
 }
 
-bool scan_is_a_thread(pid_t id, char why[SCAN_WHY]) {
-    pid_t process = process_of_thread(id);
-    if (process == 0 || process == id)
-        return false;
-    snprintf(why, SCAN_WHY, "%d: is a thread of process %d; give the id of the process", (int)id,
-             (int)process);
-    return true;
-}
-
 /* The inode of the first namespace is fixed (PROC_PID_INIT_INO of the kernel). */
 bool scan_pids_are_the_hosts(void) {
     const ino_t first = 0xEFFFFFFC;

@@ -42,10 +42,6 @@ const struct scan_process *scan_owner_of(struct scan_owner *owners, size_t count
 
 void scan_process_of(pid_t pid, struct scan_process *p);
 
-/* True: it is the id of a thread, not of a process, and `why` says so with the process's id. */
-enum { SCAN_WHY = 96 };
-bool scan_is_a_thread(pid_t id, char why[SCAN_WHY]);
-
 /* False in a PID namespace of a container: BPF programs get the ids of the host, /proc has others. */
 bool scan_pids_are_the_hosts(void);
 

@@ -20,9 +20,9 @@
 #include "errors.h"
 #include "fetch.h"
 #include "format.h"
-#include "owners.h"
 #include "policy.h"
 #include "process_facts.h"
+#include "process_stat.h"
 #include "steer.h"
 
 enum { EXIT_NOTHING = 1 };
@@ -248,10 +248,8 @@ static int carry(struct request *r) {
 
 static int fetch(const struct request *r, const char *why) {
     struct attach_fetched f;
-    char error[ATTACH_ERROR] = "", why_not[SCAN_WHY];
+    char error[ATTACH_ERROR] = "";
     const struct timespec second = {.tv_sec = 1};
-    if (scan_is_a_thread(r->wish.pid, why_not))
-        return complain("%s", why_not);
     catch_signals();
     if (attach_fetch_begin(&f, r->wish.pid, r->wish.port, error) != 0)
         return complain("%s; BPF programs cannot be loaded: %s", error, why);
@@ -373,8 +371,10 @@ static int run_attach(int argc, char **argv) {
                    : complain("--list shows all that is attached; give it no target");
     if (targets(&r.wish) != 1)
         return complain("give one target: a PID, --cgroup, --unit, --container, --port or --all");
-    bool named = r.wish.pid ? kill(r.wish.pid, 0) != 0 && errno == ESRCH
-                            : r.wish.unit || r.wish.container || r.wish.cgroup;
+    char refused[PROCESS_WHY];
+    if (r.wish.pid && process_refused(r.wish.pid, refused))
+        return complain("%s", refused);
+    bool named = r.wish.unit || r.wish.container || r.wish.cgroup;
     if (attach_find(&r.wish, &r.target, r.not_found) == 0)
         r.not_found[0] = '\0';
     else if (named) /* before a BPF file system is mounted for it */

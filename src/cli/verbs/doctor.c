@@ -13,9 +13,10 @@
 #include "fetch.h"
 #include "guards.h"
 #include "library.h"
+#include "process_stat.h"
 #include "reader.h"
-#include "stats_names.h"
 #include "stats_files.h"
+#include "stats_names.h"
 
 enum { EXIT_CANNOT_WORK = 1 };
 
@@ -105,11 +106,14 @@ static void ask_commands(struct diagnosis *d) {
 
 static int diagnose_process(struct diagnosis *d, pid_t pid) {
     struct process_facts *p = &d->process;
+    char why[PROCESS_WHY];
     int error = process_facts(pid, p);
     if (error == -ESRCH)
         return complain("%d: no such process; give the id of a running one, or a program", pid);
+    if (process_refused(pid, why))
+        return complain("%s", why);
     if (error == -ENOEXEC)
-        return complain("%d: runs no program: it is a kernel thread, or has ended", pid);
+        return complain("%d: its first thread has ended, so what it runs cannot be read", pid);
     if (error)
         return complain("%d: cannot be inspected: %s; %s", pid, strerror(-error), reader_who_may());
     d->live = true;

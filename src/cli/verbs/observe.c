@@ -17,6 +17,7 @@
 #include "errors.h"
 #include "launch.h"
 #include "page_file.h"
+#include "process_stat.h"
 #include "program.h"
 #include "render.h"
 #include "report.h"
@@ -196,8 +197,8 @@ static int scan(const struct options *o, struct survey *s) {
 static int scan_process(const struct options *o, pid_t pid) {
     struct survey s = {
         .options = {.places = true, .namespace_of = pid}, .filter = {.pid = pid}, .ends_with = pid};
-    char why[SCAN_WHY];
-    if (scan_is_a_thread(pid, why))
+    char why[PROCESS_WHY];
+    if (process_refused(pid, why))
         return complain("%s", why);
     if (o->who && (o->json || o->page))
         return complain("--who: process %d keeps no statistics, and the JSON of a scan has no place "

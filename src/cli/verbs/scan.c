@@ -11,6 +11,7 @@
 
 #include "args.h"
 #include "errors.h"
+#include "process_stat.h"
 #include "render.h"
 #include "survey.h"
 #include "terminal.h"
@@ -55,12 +56,8 @@ static int report(struct scan *s) {
 }
 
 static int take_process(struct scan *s, pid_t pid) {
-    struct scan_process p;
-    char why[SCAN_WHY];
-    scan_process_of(pid, &p);
-    if (!p.program[0])
-        return complain("%d: no such process; give the id of a running one", (int)pid);
-    if (scan_is_a_thread(pid, why))
+    char why[PROCESS_WHY];
+    if (process_refused(pid, why))
         return complain("%s", why);
     s->survey.filter.pid = s->survey.options.namespace_of = pid;
     snprintf(s->survey.scope, sizeof(s->survey.scope), "process %d", (int)pid);
