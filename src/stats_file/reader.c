@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <byteswap.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -148,13 +149,13 @@ const char *reader_who_may(void) {
 int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) {
     struct search s = {.has_library = false};
     int failed = reader_each_mapping(pid, is_stats_mapping, &s);
-    const char *why = failed ? "no such process" : "runs no program: it is a kernel thread, or has ended";
+    const char *why = failed ? "no such process; if it has ended,"
+                             : "runs no program: it is a kernel thread, or has ended; then";
     if (!failed && !s.has_memory)
         failed = -ESRCH;
     if (failed == -ESRCH)
         fail(error,
-             "%d: %s; if it has ended, give unstall report its statistics file or the folder of "
-             "UNSTALL_STATS",
+             "%d: %s give unstall report its statistics file or the folder of UNSTALL_STATS",
              (int)pid, why);
     else if (failed)
         fail(error, "%d: its memory map cannot be read: %s; %s", (int)pid, strerror(-failed),
@@ -578,10 +579,48 @@ static bool take(struct reader_file *r, int fd, unsigned want, struct reader_err
     return whole;
 }
 
-static enum reader_life life_of(const struct reader_file *r) {
+pid_t reader_own_id(pid_t pid) {
+    static const char name[] = "NSpid:";
+    char path[64], line[512];
+    pid_t own = pid;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *status = fopen(path, "re");
+    while (status && fgets(line, sizeof(line), status))
+        if (strncmp(line, name, sizeof(name) - 1) == 0)
+            own = (pid_t)strtol(strrchr(line, '\t') ? strrchr(line, '\t') : "0", NULL, 10);
+    if (status)
+        fclose(status);
+    return own;
+}
+
+/* A process in a container has another id here than in its file, where another process of this host may have
+ * that one.  0: none is found that maps the file. */
+static pid_t find_in_containers(const struct reader_file *r) {
+    struct stat ours, its;
+    pid_t found = 0;
+    DIR *proc = stat("/proc/self/ns/pid", &ours) == 0 ? opendir("/proc") : NULL;
+    for (const struct dirent *e; proc && !found && (e = readdir(proc));) {
+        char path[64];
+        pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+        snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
+        if (pid > 0 && stat(path, &its) == 0 && its.st_ino != ours.st_ino &&
+            reader_own_id(pid) == (pid_t)r->header.pid && reader_maps(pid, r->device, r->inode) == 1)
+            found = pid;
+    }
+    if (proc)
+        closedir(proc);
+    return found;
+}
+
+static enum reader_life life_of(struct reader_file *r) {
     if (r->header.ended_monotonic_ns)
         return LIFE_ENDED;
     int mapped = reader_maps((pid_t)r->header.pid, r->device, r->inode);
+    pid_t contained = mapped == 1 ? 0 : find_in_containers(r);
+    if (contained) {
+        r->header.pid = (uint32_t)contained;
+        mapped = 1;
+    }
     if (mapped == -EACCES || mapped == -EPERM)
         return LIFE_UNKNOWN;
     return mapped == 1 ? LIFE_RUNS : LIFE_KILLED;

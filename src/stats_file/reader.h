@@ -46,7 +46,7 @@ struct reader_row {
 };
 
 struct reader_file {
-    struct stats_header header; /* aligned members first: no padding */
+    struct stats_header header; /* aligned members first: no padding; pid of one that runs: here */
     struct stats_control control;
     uint64_t device, inode;
     uint64_t taken_ns; /* CLOCK_MONOTONIC */
@@ -95,6 +95,9 @@ const char *reader_who_may(void);
 /* "; run this as WHO" behind an error (an errno) that a user of more rights would not have; else "". */
 enum reader_who { ITS_USER_OR_ROOT, ROOT };
 const char *reader_refused(int error, enum reader_who who);
+
+/* The id that a process has in its own PID namespace; `pid`, where that may not be known. */
+pid_t reader_own_id(pid_t pid);
 
 /* 1 if the process maps this file, 0 if not, or -errno. */
 int reader_maps(pid_t pid, uint64_t device, uint64_t inode);

@@ -5,12 +5,14 @@ import fcntl
 import json
 import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
-from talkers import started_talker, typical
+from talkers import STALLER, started_talker, typical
 
-from harness import bare_env, command_of_everybody, control_of, run, skip, stats_directory, unstall
+from harness import (AnsweringPeer, bare_env, command_of_everybody, control_of, preload_env, run, skip,
+                     spawned, stats_directory, unstall)
 
 
 @pytest.fixture(name="folder")
@@ -288,3 +290,25 @@ def test_status_does_not_undo_by_off_what_is_off(talker):
     on, off = (re.search(undo, text)[1] for text in told)
     assert on.startswith(f"unstall set {talker.pid} off; for good, ")
     assert off.startswith("nothing is changed in mode off; ")
+
+
+def test_a_process_in_a_container_has_the_id_of_this_host(folder):
+    """It had that of its own PID namespace, which here is a kernel thread's: `report DIR` said that it was
+    killed, `set DIR` that it has ended, `top` showed it no more, and `observe PID` ended at once."""
+    if run(["unshare", "--fork", "--pid", "--mount-proc", "true"], bare_env(), check=False).returncode != 0:
+        skip("no PID namespace may be made here")
+    script = 'exec 3<&0; "$@" <&3 & wait'
+    with AnsweringPeer() as peer:
+        words = ["unshare", "--fork", "--pid", "--mount-proc", "--kill-child", "sh", "-c", script, "sh",
+                 "/usr/bin/python3", STALLER, *peer.target]
+        with spawned(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                     env=preload_env("observe", UNSTALL_STATS=folder)) as process:
+            assert process.stdout.readline() == "ready\n"
+            found = run(["pgrep", "--full", f"^/usr/bin/python3 {STALLER} {' '.join(map(str, peer.target))}"],
+                        bare_env())
+            pid = int(found.stdout)
+            assert any(file.name.startswith("2-") for file in folder.iterdir())
+            assert f"(pid {pid}), mode observe, running for" in unstall("report", folder).stdout
+            assert f"\n{pid:5} " in unstall("top", "--once", "--interval", "0.2", folder).stdout
+            assert f"(pid {pid}), mode observe, running for" in unstall("observe", "--time", "1", pid).stderr
+            assert f"{pid} (python3" in done(folder, "auto")

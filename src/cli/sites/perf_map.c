@@ -11,7 +11,6 @@
 
 #include "array.h"
 #include "format.h"
-#include "process_stat.h"
 
 /* Bounds on memory and time, because the file belongs to the user.  A JVM with 30 000 methods writes 3 MB. */
 enum { ENTRIES_MOST = 200000, LINE_MOST = 2048, NAMES_MOST = 32 << 20, CODE_MOST = 16 << 20 };
@@ -28,15 +27,6 @@ struct perf_map {
 };
 
 /* ---- the file -------------------------------------------------------- */
-
-/* The process's id in its own namespace (the last number of NSpid), which is in the name of its file. */
-static unsigned own_number(unsigned pid) {
-    char text[256];
-    if (!process_entry((pid_t)pid, "status", '\n', "NSpid:", text, sizeof(text)))
-        return pid;
-    const char *last = strrchr(text, '\t');
-    return last ? (unsigned)strtoul(last, NULL, 10) : pid;
-}
 
 /* The user of the process; of an ended one, the owner of its statistics file. */
 static bool user_of(const struct reader_file *r, uid_t *user) {
@@ -69,8 +59,8 @@ static FILE *open_map(const struct reader_file *r) {
     struct stat st;
     uid_t user;
     if (r->life == LIFE_RUNS)
-        snprintf(path, sizeof(path), "/proc/%u/root/tmp/perf-%u.map", r->header.pid,
-                 own_number(r->header.pid));
+        snprintf(path, sizeof(path), "/proc/%u/root/tmp/perf-%d.map", r->header.pid,
+                 (int)reader_own_id((pid_t)r->header.pid));
     else
         snprintf(path, sizeof(path), "/tmp/perf-%u.map", r->header.pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
