@@ -112,6 +112,8 @@ def test_a_port_is_cured():
             told = [" ".join(unstall("doctor", talker.pid).stdout.split()) for talker in (one, other)]
             cured = f"its connections with port {one.peer_port} at one end are cured; undo it: unstall detach"
             assert cured in told[0] and cured not in told[1]
+            # it said of the cured connection that Nagle's algorithm is in force
+            assert "established ?" in told[0] and "established in force" in told[1]
         assert stalls(one)
 
 
@@ -163,6 +165,7 @@ def test_detached_it_stays_and_is_listed_until_detach():
         assert told.returncode == 0 and "unstall attach cures it already" in told.stdout
         assert f"undo it: unstall detach pid-{talker.pid}\n" in told.stdout
         assert "unstall run" not in told.stdout and f"unstall attach {talker.pid}" not in told.stdout
+        assert "in force" not in told.stdout
         detach(talker.pid)
         assert stalls(talker)
         assert unstall("attach", "--list").stdout == ""

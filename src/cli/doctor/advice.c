@@ -47,7 +47,9 @@ static void remarks_of_process(struct diagnosis *d) {
         REMARK("it was started with more rights than its caller, or with another security profile "
                "(AT_SECURE): ld.so then ignores LD_PRELOAD, and the library ignores its variables");
     if (d->attached[0])
-        REMARK("attached as %s: its connections are cured without the library", d->attached);
+        REMARK("attached as %s: its connections are cured without the library, and read back the program's "
+               "own TCP_NODELAY",
+               d->attached);
     if (d->fetcher)
         REMARK("attached without privilege: unstall attach (process %d) sets TCP_NODELAY on its connections, "
                "on new ones within a second",

@@ -58,11 +58,18 @@ static void ask_stats_file(struct diagnosis *d) {
     reader_free(r);
 }
 
-static bool has_port(const struct diagnosis *d, unsigned port) {
-    for (size_t i = 0; d->socket_count != SIZE_MAX && i < d->socket_count; i++)
-        if (d->sockets[i].local.port == port || d->sockets[i].peer.port == port)
-            return true;
-    return false;
+/* True if an attachment to this port (0: to all) has one of its sockets.  Such a socket answers with the
+ * value of TCP_NODELAY that the program has set, so whether Nagle's algorithm is in force cannot be read. */
+static bool take_attached(struct diagnosis *d, unsigned port) {
+    bool some = false;
+    for (size_t i = 0; d->socket_count != SIZE_MAX && i < d->socket_count; i++) {
+        struct tcp_socket *s = &d->sockets[i];
+        if (port != 0 && s->local.port != port && s->peer.port != port)
+            continue;
+        s->nodelay = s->nodelay == 0 ? -1 : s->nodelay;
+        some = true;
+    }
+    return some;
 }
 
 /* The attachment to this process, to its cgroup or to one above. */
@@ -79,9 +86,10 @@ static void ask_attachments(struct diagnosis *d) {
                           : attach_has_cgroup(c->path, c->cgroup) && attach_is_below(pid, c->path);
         if (!list[i].known || !its)
             continue;
+        bool has_sockets = take_attached(d, c->port);
         if (!c->port)
             snprintf(d->attached, sizeof(d->attached), "%s", list[i].name);
-        else if (has_port(d, c->port)) {
+        else if (has_sockets) {
             snprintf(d->attached_port, sizeof(d->attached_port), "%s", list[i].name);
             d->port = c->port;
         }
