@@ -226,11 +226,14 @@ def test_somebody_elses_cannot_be_set(talker, folder):
 
 
 def test_arms_begin_an_experiment_and_none_ends_it(talker, folder):
-    done(talker.pid, "--arms", "off:30,auto:70", "--assign", "peer", "--seed", "7")
+    # nothing told that there is one: "mode nodelay, window 1000 us"
+    told = f"{name_of(talker)}: an experiment: each new connection gets an arm by chance, off:30,auto:70\n"
+    assert told in done(talker.pid, "--arms", "off:30,auto:70", "--assign", "peer", "--seed", "7")
+    assert told in done(talker.pid)
     control = control_of(folder)
     assert control["arms"] == [{"mode": "off", "weight": 30}, {"mode": "auto", "weight": 70}]
     assert (control["assignment"], control["seed"]) == ("peer", 7)
-    done(talker.pid, "--arms", "none")
+    assert "experiment" not in done(talker.pid, "--arms", "none")
     assert control_of(folder)["arms"] == []
 
 

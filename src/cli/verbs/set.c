@@ -2,6 +2,7 @@
  *
  * unstall set: changes the mode or the window of a running program.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -47,6 +48,26 @@ static void print_json(struct json *j, const struct reader_file *s, const char *
     json_object_end(j);
 }
 
+/* The arms of its experiment after the change. */
+static struct arms arms_after(const struct reader_file *s, const struct steer *change) {
+    const struct stats_control *c = &s->control;
+    struct arms arms = {.count = change->mode == STEER_AS_IS ? c->arm_count : 0};
+    if (change->arms)
+        return *change->arms;
+    for (uint32_t i = 0; i < arms.count; i++) {
+        arms.mode[i] = c->arm_mode[i];
+        arms.weight[i] = c->arm_weight[i];
+    }
+    return arms;
+}
+
+static void print_experiment(const struct arms *arms) {
+    printf("an experiment: each new connection gets an arm by chance, ");
+    for (uint32_t i = 0; i < arms->count; i++)
+        printf("%s%s:%" PRIu32, i ? "," : "", mode_name(arms->mode[i]), arms->weight[i]);
+    printf("\n");
+}
+
 /* `killed`: the emergency stop is in force, so that a mode waits until it is taken back. */
 static void print_text(const struct reader_file *s, const char *program, const struct stats_header *now,
                        unsigned outcome, unsigned arms, bool killed) {
@@ -85,11 +106,16 @@ static int set_one(const struct reader_file *s, struct request *r) {
     }
     r->changed++;
     base_text(s->header.program, program, sizeof(program));
+    struct arms experiment = arms_after(s, &r->change);
     bool killed = r->change.killed == STEER_AS_IS ? s->control.killed != 0 : r->change.killed == 1;
     if (r->json)
         print_json(r->json, s, program, &now, outcome, arms, killed);
     else
         print_text(s, program, &now, outcome, arms, killed && r->change.killed == STEER_AS_IS);
+    if (!r->json && experiment.count && outcome != STEER_ENDED) {
+        printf("%u (%s): ", s->header.pid, program);
+        print_experiment(&experiment);
+    }
     return 0;
 }
 
