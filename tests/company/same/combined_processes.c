@@ -178,7 +178,7 @@ static bool is_told(void (*by)(void)) {
     return raw4(SYS_faccessat, AT_FDCWD, told_path(), F_OK, 0) < 0;
 }
 
-static void (*const tells[])(void) = {by_memory, by_unlink, by_pwrite};
+static void (*const tells[])(void) = {by_memory, by_pwrite, by_unlink /* the last: no file stays */};
 enum { TELLS = sizeof tells / sizeof tells[0] };
 
 CASE(a_child_writes_once_told) {
