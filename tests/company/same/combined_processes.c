@@ -318,4 +318,5 @@ CASE(a_child_is_passed_it_and_writes_once_told) {
     writes_then_tells(made, by_memory);
     wait_unseen(child);
     close(made);
+    by_unlink();
 }
