@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 from stats_files import STALLING, make_stats_file
+from talkers import STALLER
 from test_explain_capture import published
 from test_top import Terminal
 
-from harness import (COMMAND, bare_env, command_of_everybody, run, second_thread, skip, stats_directory,
-                     unstall)
+from harness import (COMMAND, AnsweringPeer, bare_env, command_of_everybody, run, second_thread, skip,
+                     stats_directory, unstall)
 
 NOBODY = "4194301"  # no process has such an id
 FILES = ("report", "top", "metrics", "set", "explain")  # verbs that read a file
@@ -226,3 +227,16 @@ def test_ctrl_c_in_the_midst(files, words):
         assert "Traceback" not in err
         assert not [*Path(runtime).iterdir(), *Path("/dev/shm").glob(f"unstall-ab.{process.pid}.*")]
         assert {path.suffix for path in set(files.iterdir()) - before} <= {".json"}  # ab keeps what it has
+
+
+@pytest.mark.parametrize("words", [[], ["--json"], ["--html", "-"]], ids=spoken)
+def test_a_reader_that_leaves_before_the_report_leaves_no_statistics(words):
+    """`observe -- PROGRAM 2>&1 | head -1` was ended by SIGPIPE, and its folder in memory stayed."""
+    with stats_directory() as runtime, AnsweringPeer() as peer:
+        script = '{ "$@" 2>&1; echo "$?" >"$0/code"; } | true'
+        quiet = ["sh", "-c", 'exec "$@" >/dev/null', "sh"]
+        talker = [*quiet, "/usr/bin/python3", STALLER, *map(str, peer.target), "3"]
+        run(["sh", "-c", script, runtime, COMMAND, "observe", *words, "--", *talker],
+            bare_env(XDG_RUNTIME_DIR=runtime), stdin=subprocess.DEVNULL, timeout=60)
+        assert (runtime / "code").read_text("ascii") == "0\n"
+        assert [path.name for path in runtime.iterdir()] == ["code"]

@@ -46,7 +46,9 @@ static int report_end(struct page_file *file, bool keep) {
         return finish_output();
     if (file->out != stderr)
         return page_file_close(file, keep);
-    return fflush(stderr) != 0 || ferror(stderr) ? complain("stderr: %s", strerror(errno)) : 0;
+    if ((fflush(stderr) != 0 || ferror(stderr)) && errno != EPIPE) /* as finish_output() */
+        return complain("stderr: %s", strerror(errno));
+    return 0;
 }
 
 static int write_report(const struct options *o, const struct report *about) {
@@ -77,6 +79,7 @@ static void set_planned_end(struct reader_file *r, pid_t child) {
 static bool report_folder(const struct options *o, const char *folder, char *const *argv, pid_t child,
                           const struct who *who) {
     struct stats_files s;
+    signal(SIGPIPE, SIG_IGN); /* the folder is removed also where the reader has left (`| head`) */
     if (stats_files_open(&s, folder, READ_ALL, true) != 0)
         return false;
     size_t left = 0;
