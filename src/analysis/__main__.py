@@ -26,7 +26,7 @@ from options import Refused, complete_arms, parse
 from outcome import DONE, FAILED, GUARD, OWN, finish, say
 from record import machine
 from record.results import BadFile, Results, save
-from report.progress import Progress
+from report.progress import Progress, StandardError
 
 
 def now():
@@ -159,6 +159,7 @@ def main(words):
 
 
 if __name__ == "__main__":
+    sys.stderr = StandardError(sys.stderr)
     ended = main(sys.argv[1:])
     processes.ignore_signals()
     sys.exit(ended)

@@ -40,6 +40,23 @@ def test_a_signal_ends_it_with_what_was_measured(number, code, tmp_path):
     assert "Traceback" not in err
 
 
+def test_a_closed_terminal_ends_it_with_the_report(tmp_path):
+    """The progress bar could not be drawn any more: exit code 120, no report, no page."""
+    path, text, page = (tmp_path / name for name in ("r.json", "r.txt", "r.html"))
+    ours, its = os.openpty()
+    with answering() as port, open(text, "w", encoding="utf-8") as out:
+        child = subprocess.Popen(
+            ["setsid", "--ctty", COMMAND, "ab", "--arms", "off,auto", "--rounds", "1000", "--json", path,
+             "--html", page, "--", *client(port, 4)], env=bare_env(), stdin=its, stdout=out, stderr=its,
+            preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+        os.close(its)
+        wait_for(lambda: rounds_in(path) >= 2, 40)
+        os.close(ours)
+        assert child.wait(30) == 129
+    assert "Interrupted: the results up to then." in text.read_text("utf-8")
+    assert measured(path)["analysis"] and page.exists()
+
+
 AT_ONCE = """
 import signal
 from experiment import processes

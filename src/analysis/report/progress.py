@@ -1,8 +1,33 @@
 # SPDX-License-Identifier: MIT
-"""The progress bar, on stderr if that is a terminal."""
+"""The progress bar, on stderr if that is a terminal, and what happens when that is closed."""
 
+import os
 import shutil
 import sys
+
+
+class StandardError:
+    """sys.stderr, where what it cannot take is dropped: SIGHUP tells of a terminal that has been closed, and
+    the experiment then ends with its report, which may go to a file."""
+
+    def __init__(self, stream):
+        self.stream = stream
+
+    def write(self, text):
+        """As that of a stream."""
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except OSError:
+            # Python would write the rest when it ends, and fail again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
+
+    def flush(self):
+        """As that of a stream: all has been written."""
+
+    def isatty(self):
+        """As that of a stream."""
+        return self.stream.isatty()
 
 
 class Progress:
