@@ -346,3 +346,16 @@ def test_a_signal_at_the_last_moment_does_not_change_the_exit_code():
     done = run(["/usr/bin/python3", "-B", "-c", STOPPED_AT_ITS_END, SOURCE_ROOT / "src/analysis", "--unstall",
                 COMMAND, "--arms", "bare,off", "--rounds", "1", "--quiet", "true"], bare_env(), check=False)
     assert done.returncode == 2, done.stderr
+
+
+@pytest.mark.parametrize("closed, code, out, err", [
+    (">&-", 4, "", "unstall ab: standard output: Bad file descriptor\n"),
+    ("2>&-", 2, "Not enough data", ""),
+    ("<&-", 2, "Not enough data", "")])
+def test_a_closed_standard_file(closed, code, out, err):
+    """It ended with a traceback, and an experiment's file could have had its number."""
+    with answering() as port:
+        words = [COMMAND, "ab", "--arms", "off,auto", "--rounds", "2", "--", *client(port, 3)]
+        done = run(["sh", "-c", f'exec "$@" {closed}', "sh", *words], bare_env(), check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (code, err)
+    assert out in done.stdout

@@ -4,6 +4,7 @@
  * command.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -39,6 +40,18 @@ static void list_ignored(char *option, size_t size) {
     signal(SIGCHLD, SIG_DFL);
 }
 
+/* What occupies the place of a standard file that the caller has closed (main.c) would not be left in Python,
+ * which then has none, and an experiment's file would take its number.  Standard output still refuses to be
+ * written to. */
+static void keep_places(void) {
+    const int ways[] = {O_RDONLY, O_RDONLY, O_WRONLY};
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        int nothing = fcntl(fd, F_GETFD) & FD_CLOEXEC ? open("/dev/null", ways[fd] | O_CLOEXEC) : -1;
+        if (nothing >= 0)
+            dup2(nothing, fd);
+    }
+}
+
 /* The analysis asks how LD_PRELOAD is to name the library for this program, which `run` decides too. */
 static int print_entry(const char *named, const char *word) {
     static struct preload_entry entry;
@@ -61,6 +74,7 @@ static int ab(int argc, char **argv) {
         print_help(stdout, &verb_ab);
         return finish_output();
     }
+    keep_places();
     char self[PATH_MAX], analysis[PATH_MAX];
     if (!command_itself(self))
         return complain("/proc/self/exe: %s", strerror(errno));
