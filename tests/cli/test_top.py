@@ -264,6 +264,19 @@ def test_without_any_statistics_it_looks_at_the_whole_host():
     assert done.returncode in (0, 1, 2) and done.stdout.startswith("Scanned this host for "), done
 
 
+def test_a_watched_scan_fits_the_screen_and_says_how_it_ends():
+    """The verdict was above the upper edge of the terminal, and nothing said that Ctrl-C ends it, not q."""
+    with contextlib.ExitStack() as stack, \
+         Terminal(COMMAND, "scan", "--watch", columns=100, lines=17) as terminal:
+        peers = [stack.enter_context(AnsweringPeer()) for _ in range(9)]
+        for peer in peers:
+            stack.enter_context(staller(None, peer, env=bare_env()))
+        screen = terminal.wait_for(r"^\.\.\. and \d+ more ", 30)
+        assert screen.startswith("Scanned this host for ") and "Ctrl-C ends this and reports\n" in screen
+        terminal.type("C-c")
+        terminal.wait_for("^ended with 1$", 30)
+
+
 @pytest.mark.parametrize("words, message", [
     (["--once", "/no/such/folder"], "/no/such/folder: No such file"),
     (["--interval", "0", "/"], "--interval 0: expected seconds from 0.1 to 3600, or a time as 500ms, "),

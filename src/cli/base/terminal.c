@@ -30,6 +30,13 @@ int terminal_width(FILE *out) {
     return 80;
 }
 
+int terminal_height(FILE *out) {
+    struct winsize size;
+    if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_row)
+        return size.ws_row;
+    return 24;
+}
+
 unsigned terminal_width_within(FILE *out, unsigned least, unsigned most) {
     unsigned width = (unsigned)terminal_width(out);
     return width > most ? most : width < least ? least : width;

@@ -20,7 +20,10 @@ const char *colour(FILE *out, enum colour c);
 /* Columns of the terminal; 80 if there is no terminal or it does not tell. */
 int terminal_width(FILE *out);
 
-/* The same, within bounds. */
+/* Its lines; 24 if there is no terminal or it does not tell. */
+int terminal_height(FILE *out);
+
+/* The width, within bounds. */
 unsigned terminal_width_within(FILE *out, unsigned least, unsigned most);
 
 /* True if the locale's character set is UTF-8; otherwise only ASCII may be written. */

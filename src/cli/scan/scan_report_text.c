@@ -173,12 +173,12 @@ static void table(FILE *out, const struct survey *s, bool one_way, bool ascii) {
     const struct scan_table *t = &s->table;
     const struct grid g = grid_fit(columns, columns_for(t, one_way),
                                    isatty(fileno(out)) ? (unsigned)terminal_width(out) : UINT_MAX);
-    size_t shown = 0, more = 0;
+    size_t shown = 0, more = 0, most = s->rows_shown ? s->rows_shown : ROWS_SHOWN;
     grid_heading(out, &g);
     for (size_t i = 0; i < t->count; i++) {
         if (t->rows[i].one_way != one_way)
             continue;
-        if (shown < ROWS_SHOWN)
+        if (shown < most)
             row(out, &g, &t->rows[i], &s->result, ascii);
         else
             more++;

@@ -35,6 +35,7 @@ struct survey {
     const char *source_wanted; /* "exact", "sampled", or NULL: the best one */
     char scope[128];           /* "this host", "process 4711" */
     pid_t ends_with;           /* the survey ends with this process; 0: none */
+    size_t rows_shown;         /* at most, in a table of the text; 0: as many as it has for a pipe */
 
     const struct scan_source *source;
     void *state;

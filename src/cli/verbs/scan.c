@@ -26,12 +26,22 @@ struct scan {
     char cgroup[SCAN_CGROUP];
 };
 
+/* As many rows as leave the verdict on the screen.  The lines around them are at most so many; a row of a
+ * narrow table has two. */
+static size_t rows_on_screen(void) {
+    enum { AROUND = 15, MOST = 20 };
+    int rows = (terminal_height(stdout) - AROUND) / (terminal_width(stdout) < 80 ? 2 : 1);
+    return rows < 1 ? 1 : rows > MOST ? MOST : (size_t)rows;
+}
+
 /* Writes the present table; on a terminal it replaces the last one. */
 static int show(struct survey *s) {
     bool terminal = has_colours(stdout);
+    s->rows_shown = terminal ? rows_on_screen() : 0;
     fputs(terminal ? "\033[H\033[2J" : "", stdout);
     survey_report(stdout, s, false);
-    fputs(terminal ? "" : "\n", stdout);
+    s->rows_shown = 0;
+    fputs(terminal ? "\nCtrl-C ends this and reports\n" : "\n", stdout);
     return finish_output() ? -EPIPE : 0;
 }
 
