@@ -217,6 +217,19 @@ def test_a_peer_that_reads_a_moment_later_gets_all_that_a_program_wrote_before_i
 
 
 @pytest.mark.parametrize("mode", ["bare", "auto", "coalesce"])
+@pytest.mark.parametrize("how", ["closed_execv", "closed__exit", "closed_filter"])
+def test_the_same_of_a_connection_that_is_closed_before(how, mode):
+    assert [stuck_peer(how, mode)[fact] for fact in ("lost", "ended")] == [0, True]
+
+
+@pytest.mark.parametrize("mode", ALL)
+def test_a_write_that_does_not_block_waits_for_no_other_thread(mode):
+    """In coalesce the other thread sends what is buffered, and may wait for a peer that never reads."""
+    facts = stuck_peer("other_waits", mode)
+    assert facts["ms"] < 500 and facts["lost"] == 0
+
+
+@pytest.mark.parametrize("mode", ["bare", "auto", "coalesce"])
 @pytest.mark.parametrize("how", ["child", "shutdown", "rights"])
 def test_a_peer_that_reads_late_gets_all_and_the_end(how, mode):
     """In coalesce a child kept the closed connection open; a shutdown while another thread was amid a fork

@@ -12,9 +12,13 @@
  *   closes       200 of them are closed by us, one after the other: how many descriptors are open then
  *   search       a program is looked for in 8 folders that lack it, in four ways: how long each takes, and
  *                what the peer sees then
+ *   other_waits  another thread's write waits for room: how long one takes that does not wait, and what the
+ *                peer sees then
  *   execv, execvp, exit, _exit, filter
  *                what a peer that begins to read a moment later sees of it, while this program is replaced,
  *                ends, or forbids itself all but a few calls
+ *   closed_execv, closed__exit, closed_filter
+ *                the same of a connection that this program has closed before
  */
 #include "client.h"
 #include <dirent.h>
@@ -178,6 +182,30 @@ static void closes(void) {
     ADD_FACT("\"open\": %d", open);
 }
 
+static void *write_and_wait(void *pair) {
+    static char answer[HEADER];
+    CHECK(write(((pair_t *)pair)->server, answer, HEADER) == HEADER);
+    return NULL;
+}
+
+static void other_waits(void) {
+    bool ended;
+    pthread_t thread;
+    pair_t p = stuck();
+    CHECK(fcntl(p.server, F_SETFL, 0) == 0);
+    CHECK(pthread_create(&thread, NULL, write_and_wait, &p) == 0);
+    nap_ms(MOMENT_MS);
+    long begin = now_us();
+    ssize_t n = send(p.server, "more", 4, MSG_DONTWAIT);
+    CHECK(n == 4 || (n < 0 && errno == EAGAIN));
+    ADD_FACT("\"ms\": %ld", (now_us() - begin) / 1000);
+    CHECK(shutdown(p.peer, SHUT_WR) == 0);
+    p.put += HEADER + (n > 0 ? 4 : 0);
+    size_t got = read_all(&p, &ended);
+    CHECK(pthread_join(thread, NULL) == 0);
+    ADD_FACT("\"lost\": %ld", (long)(p.put - got));
+}
+
 static char *const none[] = {NULL};
 
 static void run_absent(int way, int folder) {
@@ -233,6 +261,10 @@ static _Noreturn void while_read_late(const char *how) {
         raw_call(SYS_exit_group, 0, 0, 0, 0, 0);
     }
     raw_call(SYS_close, p.peer, 0, 0, 0, 0);
+    if (strncmp(how, "closed_", 7) == 0) {
+        CHECK(close(p.server) == 0);
+        how += 7;
+    }
     if (strcmp(how, "execv") == 0) execv("/bin/true", (char *[]){(char *)(uintptr_t)"true", NULL});
     if (strcmp(how, "execvp") == 0) execvp("true", (char *[]){(char *)(uintptr_t)"true", NULL});
     if (strcmp(how, "exit") == 0) exit(0);
@@ -247,7 +279,7 @@ int main(int argc, char **argv) {
         void (*run)(void);
     } ways[] = {{"programs", programs}, {"child", child}, {"raw_child", raw_child},
                 {"shutdown", shut_amid_fork}, {"rights", change_rights}, {"idle", idle},
-                {"closes", closes}, {"search", search}};
+                {"closes", closes}, {"search", search}, {"other_waits", other_waits}};
     CHECK(argc == 2);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         if (strcmp(argv[1], ways[i].name) != 0) continue;
