@@ -152,6 +152,16 @@ def test_without_privilege_nothing_else():
         assert stalls(talker)
 
 
+def test_without_privilege_a_process_with_more_rights_is_refused():
+    """Its descriptors may be listed and not be read: it was told that its connections are cured, and at the
+    end that it has made none."""
+    with talking() as talker:
+        done = subprocess.run(["setpriv", "--bounding-set=-all", "--inh-caps=-all", COMMAND, "attach",
+                               str(talker.pid)], capture_output=True, text=True, check=False, timeout=20)
+        assert done.returncode == 125
+        assert f"{talker.pid}: its sockets may not be taken (Operation not permitted); BPF" in done.stderr
+
+
 def test_without_privilege_the_id_of_a_thread_is_refused_too():
     """It was `its sockets may not be taken (No such file or directory)`."""
     with second_thread() as thread:

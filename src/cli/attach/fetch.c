@@ -35,6 +35,15 @@ static int pidfd_take(int pidfd, int fd) {
     return (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
 }
 
+/* 0 or -errno, also of a process without sockets: the kernel asks for the rights first. */
+static int may_take(int pidfd) {
+    int fd = pidfd_take(pidfd, 0);
+    if (fd < 0)
+        return errno == EBADF ? 0 : -errno;
+    close(fd);
+    return 0;
+}
+
 static int option(int fd, int level, int name) {
     int value = -1;
     socklen_t size = sizeof(value);
@@ -129,7 +138,9 @@ int attach_fetch_begin(struct attach_fetched *f, pid_t pid, uint16_t port,
     char name[32];
     *f = (struct attach_fetched){.pid = pid, .port = port};
     f->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    int failed = f->pidfd < 0 ? -errno : attach_fetch_look(f);
+    int failed = f->pidfd < 0 ? -errno : may_take(f->pidfd);
+    if (!failed)
+        failed = attach_fetch_look(f);
     snprintf(name, sizeof(name), NAME "%d", (int)pid);
     if (!failed)
         return prctl(PR_SET_NAME, name);
