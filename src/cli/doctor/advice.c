@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <limits.h>
 #include <stdarg.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "diagnosis.h"
 
@@ -68,7 +66,7 @@ static void remarks_of_process(struct diagnosis *d) {
         REMARK("LD_PRELOAD named libunstall.so at its start, but the library is not loaded: ld.so "
                "wrote the reason to its stderr%s",
                p->other_files ? "; the file must exist inside its container" : "");
-    if (d->library && !p->library[0] && !process_sees(p->pid, d->library))
+    if (d->works && d->library && !p->library[0] && !process_sees(p->pid, d->library))
         REMARK("it cannot see %s (%s): put the library into a folder that it sees", d->library,
                p->other_files ? "a container" : "ProtectHome= or similar");
     if (p->profile[0])
@@ -89,18 +87,12 @@ static void remarks_of_process(struct diagnosis *d) {
 
 /* ---- advice ---------------------------------------------------------- */
 
-/* The service that the process is of; NULL: it is of none, or in a container. */
 static const char *unit_of(const struct diagnosis *d) {
-    return d->live && d->process.unit[0] && !d->process.other_files ? d->process.unit : NULL;
+    return d->live ? process_unit(&d->process) : NULL;
 }
 
-/* The same, for what is to hold from its next start on; NULL also for a transient one, which systemd forgets
- * when it ends: `unstall enable` refuses it. */
 static const char *lasting_unit_of(const struct diagnosis *d) {
-    char path[PATH_MAX];
-    const char *unit = unit_of(d);
-    snprintf(path, sizeof(path), "/run/systemd/transient/%s", unit ? unit : "");
-    return unit && access(path, F_OK) != 0 ? unit : NULL;
+    return d->live ? process_lasting_unit(&d->process) : NULL;
 }
 
 /* What is started again, as a shell takes it, with a space before. */
@@ -207,8 +199,9 @@ static bool advise_supervisor(struct diagnosis *d) {
     }
     if (!obstacles_first(&d->obstacles))
         return false;
-    ADVISE("%s: %sunstall run%s --%s: under a seccomp supervisor, which needs no privilege",
-           d->live ? "cure it from its next start on" : "cure", lasting_unit_of(d) ? "ExecStart=" : "",
+    ADVISE("%s%s: %sunstall run%s --%s: under a seccomp supervisor, which needs no privilege",
+           d->live ? "cure it from its next start on" : "cure",
+           d->process.other_files ? ", in its container" : "", lasting_unit_of(d) ? "ExecStart=" : "",
            chosen ? "" : " --how seccomp", command_of(d, &command));
     return true;
 }

@@ -90,6 +90,17 @@ static void read_unit(struct process_facts *f) {
         fclose(file);
 }
 
+const char *process_unit(const struct process_facts *f) {
+    return f->unit[0] && !f->other_files ? f->unit : NULL;
+}
+
+const char *process_lasting_unit(const struct process_facts *f) {
+    char path[PATH_MAX];
+    const char *unit = process_unit(f);
+    snprintf(path, sizeof(path), "/run/systemd/transient/%s", unit ? unit : "");
+    return unit && access(path, F_OK) != 0 ? unit : NULL;
+}
+
 /* ---- descriptors ----------------------------------------------------- */
 
 /* liburing may be part of the program, which then links no liburing.so. */

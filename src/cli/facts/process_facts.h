@@ -41,6 +41,13 @@ int process_library(pid_t pid, struct process_facts *f);
  * a title of it, as nginx and Redis do. */
 bool process_command(struct prose *p, pid_t pid);
 
+/* The service that the process is of; NULL: it is of none, or in a container. */
+const char *process_unit(const struct process_facts *f);
+
+/* The same, for what is to hold from its next start on; NULL also for a transient one, which systemd forgets
+ * when it ends: `unstall enable` refuses it. */
+const char *process_lasting_unit(const struct process_facts *f);
+
 /* True if the process sees a file of this path. */
 bool process_sees(pid_t pid, const char *path);
 
