@@ -12,8 +12,8 @@ import threading
 
 import pytest
 
-from harness import (COMMAND, SOURCE_ROOT, AnsweringPeer, bare_env, preload_env, run, skip, stats_directory,
-                     unstall)
+from harness import (COMMAND, SOURCE_ROOT, AnsweringPeer, bare_env, cgroup, preload_env, run, skip, spawned,
+                     stats_directory, unstall)
 from stats_files import PROGRAMS
 from talkers import STALLER, staller
 
@@ -123,6 +123,38 @@ def test_each_advice_of_a_report_works(tmp_path):
     with AnsweringPeer() as peer:
         again[-3:] = [*map(str, peer.target), "2"]
         assert works(again, cwd="/").stdout == "done\n"
+
+
+# Another root with the same files, as that of a container.
+CONTAINED = """mount -t tmpfs none /mnt
+for folder in /*/; do test $folder = /mnt/ || { mkdir /mnt$folder && mount --rbind $folder /mnt$folder; }; done
+mkdir /mnt/old && pivot_root /mnt /mnt/old && exec "$@"
+"""
+
+
+def test_of_a_container_a_report_advises_what_is_typed_here():
+    """It advised `unstall run -- ` and the command line that the process has inside."""
+    if run(["unshare", "--mount", "true"], bare_env(), check=False).returncode != 0:
+        skip("no mount namespace can be made here")
+    with AnsweringPeer() as peer, stats_directory() as folder:
+        words = ["unshare", "--mount", "sh", "-ec", CONTAINED, "sh", "/usr/bin/python3", STALLER, *peer.target,
+                 "8"]
+        with spawned(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                     env=preload_env("observe", UNSTALL_STATS=folder)) as process:
+            assert "done\n" in iter(process.stdout.readline, "")
+            commands = advised(unstall("report", process.pid).stdout.rpartition("\n\nNext")[2])
+            assert commands == [["unstall", "set", str(process.pid), "auto"]]
+            works(*commands, "--wait", "0")
+
+
+def test_of_a_service_a_report_advises_its_drop_in():
+    """It advised to start its program by hand."""
+    unit = f"unstall-advice-{os.getpid()}.service"
+    with AnsweringPeer() as peer, stats_directory() as folder, cgroup(unit) as (_, enter), \
+            staller(folder, peer, 8, preexec_fn=enter) as process:
+        again, switch = advised(unstall("report", process.pid).stdout.rpartition("\n\nNext")[2])
+        assert again == ["unstall", "enable", "--stats", "--mode", "auto", "--restart", unit]
+        assert switch == ["unstall", "set", str(process.pid), "auto"]
 
 
 def test_the_advice_of_a_report_in_mode_off_works(tmp_path):

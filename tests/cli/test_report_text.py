@@ -399,6 +399,13 @@ def test_after_a_change_of_mode_the_past_is_past(tmp_path, table, found, said, l
     assert last in text if last else "Next:" not in text and "To measure" not in text
 
 
+def test_the_median_of_exchanges_before_the_cure_is_not_told_as_that_of_cured_ones(tmp_path):
+    """The row of a connection that began in observe and was cured by `set PID auto` has both: "Cured: up to 2
+    messages would have stalled; the median exchange takes 44.9 ms"."""
+    path = make_stats_file(tmp_path / "x.unstall", OBSERVED + "header mode 5\ncount 1 stalls_cured 2\n")
+    assert "would have stalled, about 40 ms each." in " ".join(told(path).split())
+
+
 # Another program, which has lost less and stalls still.
 STILL = """
 header pid 5000

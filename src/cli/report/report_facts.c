@@ -132,6 +132,13 @@ static void add_program(struct prose *p, const struct report *r, const struct re
     }
 }
 
+void report_set(struct prose *p, const struct reader_file *process, const char *mode) {
+    if (process->control.killed)
+        prose_add(p, "unstall set --unkill %u", process->header.pid);
+    else
+        prose_add(p, "unstall set %u %s", process->header.pid, mode);
+}
+
 bool report_next(struct prose *p, const struct report *r, const struct report_verdict *v) {
     static const char *const options[] = {
         [FOUND_STALLS] = "unstall run --mode auto",
@@ -150,14 +157,25 @@ bool report_next(struct prose *p, const struct report *r, const struct report_ve
     const char *command = options[cures ? FOUND_CURED : v->found];
     const struct reader_file *process = heaviest(r->files, v->row);
     const bool runs = process->life == LIFE_RUNS;
+    /* the command line of a process in a container, or of a service, is not for this shell */
+    struct process_facts facts;
+    const bool known = runs && process_facts((pid_t)process->header.pid, &facts) == 0;
+    const bool contained = known && facts.other_files;
+    const char *unit = known ? process_lasting_unit(&facts) : NULL;
+    const bool measures = cures || v->found == FOUND_CURED || v->found == FOUND_SUSPECTED;
     /* a server does not end by itself, as each run of an experiment must */
-    const bool live = (cures || v->found == FOUND_CURED || v->found == FOUND_SUSPECTED) &&
-                      v->row->id.role == ROLE_LISTENER;
+    const bool live = measures && (v->row->id.role == ROLE_LISTENER || contained || unit);
     if (runs && v->found == FOUND_NOT_LOOKED) {
-        prose_add(p, process->control.killed ? "unstall set --unkill %u" : "unstall set %u observe",
-                  process->header.pid);
+        report_set(p, process, "observe");
     } else if (runs && live) {
         prose_add(p, "unstall ab --live %u", process->header.pid);
+    } else if (contained) {
+        if (v->found != FOUND_STALLS)
+            return false;
+        report_set(p, process, "auto");
+    } else if (unit) {
+        prose_add(p, "unstall enable --stats %s --restart %s",
+                  v->found == FOUND_STALLS ? "--mode auto" : "--quickack auto", unit);
     } else {
         prose_add(p, "%s%s", command, live ? " --live" : "");
         add_program(p, r, process);

@@ -25,6 +25,9 @@ bool modes_differ(const struct report *r);
 /* The row of this process that was added to the merged one, or NULL. */
 const struct reader_row *row_in(const struct reader_file *f, const struct reader_row *merged);
 
+/* The command by which this running process gets a mode. */
+void report_set(struct prose *p, const struct reader_file *process, const char *mode);
+
 /* The command to type next, with the program; false if there is none. */
 bool report_next(struct prose *p, const struct report *r, const struct report_verdict *v);
 

@@ -167,17 +167,18 @@ static void print_picture(FILE *out, const struct report *r, unsigned width, boo
 }
 
 static void print_next(FILE *out, const struct report *r, const struct report_verdict *v) {
-    struct prose p = {.used = 0};
+    struct prose p = {.used = 0}, set = {.used = 0};
     if (!report_next(&p, r, v))
         return;
     const struct reader_file *first = r->files->list[0];
     const char *why = v->found == FOUND_CURED ? "To measure what that is worth" : "Next";
     fprintf(out, "\n%s%s:%s %s\n", colour(out, BOLD), why, colour(out, PLAIN), p.text);
     if (v->found == FOUND_STALLS && !stats_mode_cures(first->header.mode) && r->files->count == 1 &&
-        first->life == LIFE_RUNS)
-        fprintf(out, first->control.killed ? "  or, as it runs: unstall set --unkill %u\n"
-                                           : "  or, as it runs: unstall set %u auto\n",
-                first->header.pid);
+        first->life == LIFE_RUNS) {
+        report_set(&set, first, "auto");
+        if (strcmp(set.text, p.text) != 0)
+            fprintf(out, "  or, as it runs: %s\n", set.text);
+    }
 }
 
 /* ---- all ------------------------------------------------------------- */
