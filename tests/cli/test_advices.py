@@ -127,7 +127,9 @@ def test_each_advice_of_a_report_works(tmp_path):
 
 # Another root with the same files, as that of a container.
 CONTAINED = """mount -t tmpfs none /mnt
-for folder in /*/; do test $folder = /mnt/ || { mkdir /mnt$folder && mount --rbind $folder /mnt$folder; }; done
+for folder in /*/; do
+    test $folder = /mnt/ || { mkdir /mnt$folder && mount --rbind $folder /mnt$folder; }
+done
 mkdir /mnt/old && pivot_root /mnt /mnt/old && exec "$@"
 """
 
@@ -137,9 +139,8 @@ def test_of_a_container_a_report_advises_what_is_typed_here():
     if run(["unshare", "--mount", "true"], bare_env(), check=False).returncode != 0:
         skip("no mount namespace can be made here")
     with AnsweringPeer() as peer, stats_directory() as folder:
-        words = ["unshare", "--mount", "sh", "-ec", CONTAINED, "sh", "/usr/bin/python3", STALLER, *peer.target,
-                 "8"]
-        with spawned(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        words = ["unshare", "--mount", "sh", "-ec", CONTAINED, "sh", "/usr/bin/python3", STALLER]
+        with spawned([*words, *peer.target, "8"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                      env=preload_env("observe", UNSTALL_STATS=folder)) as process:
             assert "done\n" in iter(process.stdout.readline, "")
             commands = advised(unstall("report", process.pid).stdout.rpartition("\n\nNext")[2])

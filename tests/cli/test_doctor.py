@@ -348,7 +348,8 @@ def test_a_container_is_told(tmp_path):
         assert (said["process"]["own_files"], said["process"]["own_network"]) == (True, True)
         assert said["process"]["program"].endswith("/waits")
         assert said["remarks"] == []  # it would not load the library, also where it saw it
-        assert said["advice"][1].startswith("cure it from its next start on, in its container: unstall run -- ")
+        assert said["advice"][1].startswith("cure it from its next start on, in its container: "
+                                                 "unstall run -- ")
 
 
 def test_a_container_that_a_preload_works_in(tmp_path):

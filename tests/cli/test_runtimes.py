@@ -297,6 +297,17 @@ def test_jcmd_names_the_methods_of_a_program_that_is_started(java_class):
     patiently(attempt)  # as above
 
 
+def test_a_program_that_is_traced_already_is_told(tmp_path):
+    """The sentence ended in "?."."""
+    words = ["strace", "-o", "/dev/null", "/usr/bin/python3", PROGRAMS / "two_authors.py"]
+    with talking_server(*words) as server:
+        (pid,) = map(int, Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text("ascii").split())
+        text = observed("--time", "1", str(pid), PATH=planted_tool(tmp_path, "true"))
+        os.kill(pid, signal.SIGKILL)  # strace would leave it
+    assert (f"Process {pid} may not be stopped for a look: Operation not permitted; another program may "
+            "trace it.") in text
+
+
 def test_a_tool_that_hangs_does_not_hold_the_program(tmp_path):
     path = planted_tool(tmp_path, "exec sleep 20")
     with talking_server("/usr/bin/python3", PROGRAMS / "two_authors.py") as server:

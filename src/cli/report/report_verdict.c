@@ -335,7 +335,7 @@ static void cured(struct prose *p, const struct reader_row *row, bool ascii) {
     prose_add(p, "Cured: up to %s %s %s would have stalled, about 40 ms each",
               some_text(y->counter[COUNT_STALLS_CURED], "message", t.a), with(&row->id),
               row_words(&row->id, t.endpoint));
-    if (y->counter[COUNT_EXCHANGES] && stats_mode_cures(row->id.mode)) /* of another mode, they are not cured */
+    if (y->counter[COUNT_EXCHANGES] && stats_mode_cures(row->id.mode)) /* else most may be of before */
         prose_add(p, "; the median exchange takes %s",
                   time_text(reader_quantile(y->exchange, HISTOGRAM_STEPS, 0.5), ascii, t.b));
     prose_add(p, ".");

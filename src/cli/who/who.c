@@ -395,7 +395,7 @@ static void look_at(pid_t pid, struct who *w) {
     if (error) {
         snprintf(w->note, sizeof(w->note),
                  "Process %d may not be stopped for a look: %s; %s", (int)pid, strerror(error),
-                 geteuid() ? "ask as its user or as root" : "does another program trace it?");
+                 geteuid() ? "ask as its user or as root" : "another program may trace it");
         return;
     }
     tick();
