@@ -250,6 +250,20 @@ except OSError:
     assert list(runtime.iterdir()) == []
 
 
+def test_of_a_process_that_stays_behind_nothing_is_advised_that_needs_its_statistics(tmp_path):
+    """It was `set`, though the statistics are removed.  And --who told of "the program", not which one."""
+    report = tmp_path / "report.txt"
+    script = 'exec 3<&0; "$@" <&3 >/dev/null 2>&1 & sleep 2'
+    with AnsweringPeer() as peer:
+        words = [COMMAND, "observe", "--who", "--report", report, "sh", "-c", script, "sh", "/usr/bin/python3",
+                 STALLER, *peer.target, "8"]
+        with spawned(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert "1 of its processes still runs" in process.stderr.read()
+    text = " ".join(report.read_text(encoding="utf-8").split())
+    assert "Next: unstall run" in text and "as it runs" not in text
+    assert re.search(r"No line is known: process \d+ \((dash|sh)\) is not one of Python, Java", text)
+
+
 def test_a_runtime_folder_that_is_not_in_memory_is_not_used(authors):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, AnsweringPeer() as peer:
         done = unstall("observe", "sh", "-c", 'echo "$UNSTALL_STATS"; exec "$0" "$@"', authors, *peer.target,

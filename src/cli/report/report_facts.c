@@ -156,7 +156,7 @@ bool report_next(struct prose *p, const struct report *r, const struct report_ve
     bool cures = v->found == FOUND_STALLS && stats_mode_cures(v->row->id.mode);
     const char *command = options[cures ? FOUND_CURED : v->found];
     const struct reader_file *process = heaviest(r->files, v->row);
-    const bool runs = process->life == LIFE_RUNS;
+    const bool runs = process->life == LIFE_RUNS && !r->argv; /* with it, the statistics end here */
     /* the command line of a process in a container, or of a service, is not for this shell */
     struct process_facts facts;
     const bool known = runs && process_facts((pid_t)process->header.pid, &facts) == 0;

@@ -174,7 +174,7 @@ static void print_next(FILE *out, const struct report *r, const struct report_ve
     const char *why = v->found == FOUND_CURED ? "To measure what that is worth" : "Next";
     fprintf(out, "\n%s%s:%s %s\n", colour(out, BOLD), why, colour(out, PLAIN), p.text);
     if (v->found == FOUND_STALLS && !stats_mode_cures(first->header.mode) && r->files->count == 1 &&
-        first->life == LIFE_RUNS) {
+        first->life == LIFE_RUNS && !r->argv) {
         report_set(&set, first, "auto");
         if (strcmp(set.text, p.text) != 0)
             fprintf(out, "  or, as it runs: %s\n", set.text);

@@ -25,6 +25,7 @@
 
 #include "clock_ns.h"
 #include "format.h"
+#include "process_stat.h"
 #include "program.h"
 #include "who_tool.h"
 
@@ -368,10 +369,13 @@ static void at_call(struct look *l, pid_t thread) {
 /* A program that has just been started is for a moment still this command. */
 static bool find_tool(struct look *l) {
     const struct timespec pause = {.tv_nsec = 20000000};
+    char program[PATH_MAX];
     for (int i = 0; i < 50 && !(l->tool = who_tool_of(l->pid)); i++)
         nanosleep(&pause, NULL);
     if (!l->tool)
-        note(l->who, "No line is known: ", "the program is not one of Python, Java, Node or Ruby");
+        snprintf(l->who->note, sizeof(l->who->note),
+                 "No line is known: process %d (%s) is not one of Python, Java, Node or Ruby", (int)l->pid,
+                 base_of(process_program(l->pid, program, sizeof(program))));
     else if (!l->tool->name)
         note(l->who, l->tool->advice, "");
     return l->tool && l->tool->name;
@@ -404,10 +408,10 @@ static void look_at(pid_t pid, struct who *w) {
            (int64_t)clock_ns(CLOCK_MONOTONIC) < l->until_ns)
         step(l);
     if (!w->known && !w->note[0])
-        note(w,
-             "No message in two writes, or behind another one, was seen while the threads were "
-             "followed",
-             "");
+        snprintf(w->note, sizeof(w->note),
+                 "No message in two writes, or behind another one, of process %d was seen while its threads "
+                 "were followed",
+                 (int)pid);
 }
 
 /* ---- the process apart ----------------------------------------------- */
