@@ -255,8 +255,8 @@ def test_of_a_process_that_stays_behind_nothing_is_advised_that_needs_its_statis
     report = tmp_path / "report.txt"
     script = 'exec 3<&0; "$@" <&3 >/dev/null 2>&1 & sleep 2'
     with AnsweringPeer() as peer:
-        words = [COMMAND, "observe", "--who", "--report", report, "sh", "-c", script, "sh", "/usr/bin/python3",
-                 STALLER, *peer.target, "8"]
+        words = [COMMAND, "observe", "--who", "--report", report, "sh", "-c", script, "sh",
+                 "/usr/bin/python3", STALLER, *peer.target, "8"]
         with spawned(words, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             assert "1 of its processes still runs" in process.stderr.read()
     text = " ".join(report.read_text(encoding="utf-8").split())
