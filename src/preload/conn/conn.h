@@ -115,7 +115,8 @@ struct conn {
     bool given;                 /* a program that this process has started may have it; no lock needed */
     uint16_t writer;            /* coalesce: thread_tag() of the first thread with a turn */
     uint8_t forks;              /* forks_made when the connection was first seen */
-    uint16_t crossed_ms;        /* the time of a write behind unacknowledged bytes (turn.h); 0: none */
+    uint16_t crossed_ms;        /* the time of a write behind unacknowledged bytes (turn.h); 0: none;
+                                 * odd until input comes */
     uint16_t pending_error;     /* errno of a send of our own, not yet reported to the application */
     int other_fd; /* perhaps another descriptor of it: tried first when `fd` is closed */
     uint32_t nodelay_checked; /* the nodelay_epoch at which policy.nodelay was certain */

@@ -512,14 +512,15 @@ void decide_crossed(struct conn *c, int fd) {
 }
 
 /* A loss delays by RTO_LEAST_MS or more, a delayed acknowledgement by less.  The clocks of both times advance
- * by a tick of the kernel, 1 to 10 ms.  Of several writes since then the kernel tells the last one's time. */
+ * by a tick of the kernel, 1 to 10 ms.  Of several writes since then the kernel tells the last one's time.
+ * Input that comes sooner may be older than the write: the next one tells. */
 void decide_crossing_answered(struct conn *c) {
     enum { RTO_LEAST_MS = 200 };
     struct kernel_tcp_info info;
     int age = (uint16_t)(now_ms() - c->crossed_ms);
-    c->crossed_ms = 0;
-    if (age < PROOF_LEAST_MS || c->policy.units != 1 || !may_wait(c, &info, c->fd) ||
-        info.last_sent_ms > (uint32_t)age)
+    bool last = c->policy.units == (c->crossed_ms & 1); /* no write came after it */
+    c->crossed_ms = (uint16_t)(last && age < PROOF_LEAST_MS ? c->crossed_ms & ~1U : 0);
+    if (age < PROOF_LEAST_MS || !last || !may_wait(c, &info, c->fd) || info.last_sent_ms > (uint32_t)age)
         return;
     int held = age - (int)info.last_sent_ms, round_trip = (int)(info.rtt_least_us / 1000);
     if (held < PROOF_LEAST_MS + round_trip || held >= RTO_LEAST_MS + round_trip)

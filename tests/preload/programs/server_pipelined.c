@@ -5,6 +5,7 @@
  *
  *   exact     each request by a read of its length: the second is queued already when the first is answered
  *   prefixed  a length of four bytes, then the rest, as most binary protocols
+ *   by_head   as prefixed, but it answers before it reads the rest, which is there already
  *   by_byte   a byte a read
  *   waits     as exact, after poll(2)
  *   messages  as exact, by recvmmsg(2)
@@ -52,6 +53,12 @@ static bool read_by_number(int fd, char *request) {
 static bool read_request(int fd) {
     char request[REQUEST];
     static char block[BLOCK];
+    static size_t rest;
+    if (is_how("by_head")) {
+        if (!read_exactly(fd, request, rest)) return false;
+        rest = REQUEST - 4;
+        return read_exactly(fd, request, 4);
+    }
     if (is_how("blocks")) return recv(fd, block, BLOCK, MSG_WAITALL) == BLOCK;
     if (is_how("numbered")) return read_by_number(fd, request);
     if (is_how("messages")) {
