@@ -370,7 +370,8 @@ void stall_feed(struct flow *f, int from, const struct tcp_segment *s, uint64_t 
 
 /* True if the rest follows the acknowledgement as an effect follows its cause: the gap between them varies
  * little, and does not depend on how late the acknowledgement came.  An application with a clock of its own
- * has smaller gaps after later acknowledgements. */
+ * has a gap that is smaller by as much as the acknowledgement is later.  On a busy machine both may depend on
+ * the load, but then the gap varies far less. */
 static bool follows_the_acknowledgement(const struct evidence *e) {
     const struct pairs *p = &e->late_gap;
     double n = e->waits.count;
@@ -384,7 +385,8 @@ static bool follows_the_acknowledgement(const struct evidence *e) {
     if (n < 8 || gap_var < 100 || late_var < 100)
         return true; /* below 10 us: too small to correlate */
     double correlation = covariance / sqrt(late_var * gap_var);
-    return correlation > -0.25 - 1.4 / sqrt(n); /* rejects one true sender in a hundred */
+    return correlation > -0.25 - 1.4 / sqrt(n) || /* rejects one true sender in a hundred */
+           covariance > -0.1 * late_var;
 }
 
 void stall_waits(const struct flow *f, int sender, struct waits *into) {
