@@ -88,17 +88,19 @@ def test_ended_processes_are_counted_and_not_shown(tmp_path):
 
 
 @pytest.mark.parametrize("columns, headings", [
+    (40, "PID ENDPOINT STALL/S CURED"),
     (60, "PID PROGRAM ENDPOINT EXCH/S STALL/S CURED"),
     (70, "PID PROGRAM ENDPOINT EXCH/S MEDIAN STALL/S CURED"),
 ])
 def test_a_narrow_terminal_shows_stalls_and_cures(columns, headings):
-    """At 60 columns a line ended behind the median, and stalls, by which it is sorted, were not shown."""
+    """At 60 columns a line ended behind the median, and later at 40 behind the endpoint; stalls, by which it is
+    sorted, were not shown."""
     with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=columns) as terminal:
-        screen = terminal.wait_for(rf"^ *{process.pid} python3\.\d+ +[\d.:]+ .* [1-9][\d.]* +0$")
+        screen = terminal.wait_for(rf"^ *{process.pid} (python3\.\d+ +)?[\w ]*[\d.:]+ .* [1-9][\d.]* +0$")
         heading = next(line for line in screen.splitlines() if "ENDPOINT" in line)
         assert " ".join(heading.split()) == headings
-        assert re.search(r"^(1 running.*; )?[\d.]+k? exchanges/s, .* lost in \d\.\d s *$", screen,
+        assert re.search(r"^(1 running.*; )?[\d.]+k? exchanges/s, .* lost( in \d\.\d s)? *$", screen,
                          re.MULTILINE)
 
 
@@ -221,9 +223,9 @@ def test_it_follows_the_size_of_the_terminal():
         terminal.wait_for(rf"^ *{process.pid} ")
         for columns, lines in ((120, 30), (40, 5), (80, 24)):
             terminal.resize(columns, lines)
-            terminal.wait_for(rf"^ *{process.pid} python")
+            terminal.wait_for(rf"^ *{process.pid} ")
             time.sleep(0.6)
-            screen = terminal.wait_for(rf"^ *{process.pid} python")
+            screen = terminal.wait_for(rf"^ *{process.pid} ")
             assert max(map(len, screen.splitlines())) <= columns
 
 

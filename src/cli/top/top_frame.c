@@ -238,7 +238,7 @@ const char *top_order_name(enum top_order order) {
 
 /* Moves at most `most` columns from `extra` to a column. */
 static void widen(struct top_layout *l, unsigned which, unsigned most, unsigned *extra) {
-    unsigned taken = *extra < most ? *extra : most;
+    unsigned taken = !l->grid.shown[which] ? 0 : *extra < most ? *extra : most;
     *extra -= taken;
     l->columns[which].width += taken;
 }
@@ -263,16 +263,15 @@ static void fit(struct top_layout *l, const struct top *t) {
 void top_lay_out(struct top_layout *l, const struct top *t, unsigned width, bool ascii) {
     enum { ADDRESS = sizeof("at [2001:db8:1111:2222:3333:4444:5555:6666]:65535") };
     *l = (struct top_layout){.width = width, .ascii = ascii, .columns = {
-        {"PID", 5, false, 0},    {"PROGRAM", 8, true, 0}, {"ENDPOINT", 18, true, 0},
-        {"MODE", 9, true, 3},    {"EXCH/S", 6, false, 1}, {"MEDIAN", 8, false, 2},
-        {"P99", 8, false, 4},    {"STALL/S", 8, false, 0}, {"CURED", 6, false, 0},
-        {"EXCHANGE TIME", 16, true, 5},
+        {"PID", 5, false, 0},    {"PROGRAM", 8, true, 1}, {"ENDPOINT", 18, true, 0},
+        {"MODE", 9, true, 4},    {"EXCH/S", 6, false, 2}, {"MEDIAN", 8, false, 3},
+        {"P99", 8, false, 5},    {"STALL/S", 8, false, 0}, {"CURED", 6, false, 0},
+        {"EXCHANGE TIME", 16, true, 6},
     }};
     fit(l, t);
     l->grid = grid_fit(l->columns, TOP_COLUMNS, width);
     unsigned used = grid_width(&l->grid), extra = width > used ? width - used : 0;
-    if (l->grid.shown[TOP_PAST])
-        widen(l, TOP_PAST, PAST_LOOKS + 1 - l->columns[TOP_PAST].width, &extra);
+    widen(l, TOP_PAST, PAST_LOOKS + 1 - l->columns[TOP_PAST].width, &extra);
     widen(l, TOP_PROGRAM, 7, &extra);
     widen(l, TOP_ENDPOINT, ADDRESS - l->columns[TOP_ENDPOINT].width, &extra);
     widen(l, TOP_PROGRAM, 8, &extra);
