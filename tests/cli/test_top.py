@@ -16,6 +16,7 @@ from harness import (COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, s
 from stats_files import PROGRAMS, STALLING, make_stats_file
 from talkers import staller
 
+
 @contextlib.contextmanager
 def program(folder, *words):
     """A program that talks for ever, under the library."""
@@ -267,14 +268,22 @@ def test_without_any_statistics_it_looks_at_the_whole_host():
 
 
 def test_a_watched_scan_fits_the_screen_and_says_how_it_ends():
-    """The verdict was above the upper edge of the terminal, and nothing said that Ctrl-C ends it, not q."""
+    """The verdict was above the upper edge of the terminal, later still where there were streams without answers.
+    And nothing said that Ctrl-C ends it, not q."""
     with contextlib.ExitStack() as stack, \
          Terminal(COMMAND, "scan", "--watch", columns=100, lines=17) as terminal:
         peers = [stack.enter_context(AnsweringPeer()) for _ in range(9)]
         for peer in peers:
             stack.enter_context(staller(None, peer, env=bare_env()))
+        for _ in range(3):
+            words = ["/usr/bin/python3", "-S", PROGRAMS / "actor.py", "one-way", "600", "0", ""]
+            stack.enter_context(spawned(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
         screen = terminal.wait_for(r"^\.\.\. and \d+ more ", 30)
         assert screen.startswith("Scanned this host for ") and "Ctrl-C ends this and reports\n" in screen
+        for _ in range(30):  # three tables
+            assert re.search(r"^\d+ stalls of ", screen, re.MULTILINE), screen
+            time.sleep(0.1)
+            screen = terminal.wait_for("Ctrl-C ends this and reports$")
         terminal.type("C-c")
         terminal.wait_for("^ended with 1$", 30)
 

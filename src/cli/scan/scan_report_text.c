@@ -247,7 +247,7 @@ void scan_report_text(FILE *out, const struct survey *s) {
         fputc('\n', out);
         table(out, s, false, ascii);
     }
-    if (t->one_way) {
+    if (t->one_way && !(s->rows_shown && stalling)) { /* a screen is for the stalls */
         fputs("\nStreams of small writes without an answer, which Nagle's algorithm buffers on "
               "purpose:\n\n",
               out);
