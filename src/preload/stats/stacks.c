@@ -61,9 +61,16 @@ static size_t snapshot_peek(void *to, uintptr_t from, size_t bytes) {
 
 /* The start of an unwinder: the registers that a call preserves, the stack
  * pointer and the program counter, at one instruction.  The others are zero. */
-static inline __attribute__((always_inline)) uint32_t registers_now(uint64_t *r) {
 #if defined(__x86_64__)
-    enum { RBX = 3, RBP = 6, RSP = 7, R12 = 12, RIP = 16, COUNT = 17 };
+enum { RBX = 3, RBP = 6, SP = 7, R12 = 12, RIP = 16, REGISTERS = 17 };
+#elif defined(__aarch64__)
+enum { X19 = 19, SP = 31, PC = 32, REGISTERS = 33 };
+#else
+enum { SP, REGISTERS = 0 };
+#endif
+
+static inline __attribute__((always_inline)) void registers_now(uint64_t *r) {
+#if defined(__x86_64__)
     __asm__ volatile(
         "movq %%rbx, %c[rbx]*8(%[r])\n\t"
         "movq %%rbp, %c[rbp]*8(%[r])\n\t"
@@ -76,11 +83,9 @@ static inline __attribute__((always_inline)) uint32_t registers_now(uint64_t *r)
         "movq %%rax, %c[rip]*8(%[r])\n"
         "0:"
         :
-        : [r] "r"(r), [rbx] "i"(RBX), [rbp] "i"(RBP), [rsp] "i"(RSP), [r12] "i"(R12), [rip] "i"(RIP)
+        : [r] "r"(r), [rbx] "i"(RBX), [rbp] "i"(RBP), [rsp] "i"(SP), [r12] "i"(R12), [rip] "i"(RIP)
         : "rax", "memory");
-    return COUNT;
 #elif defined(__aarch64__)
-    enum { X19 = 19, SP = 31, PC = 32, COUNT = 33 };
     __asm__ volatile("stp x19, x20, [%[x]]\n\t"
                      "stp x21, x22, [%[x], #16]\n\t"
                      "stp x23, x24, [%[x], #32]\n\t"
@@ -95,7 +100,6 @@ static inline __attribute__((always_inline)) uint32_t registers_now(uint64_t *r)
                      : [x] "r"(r + X19), [sp] "r"(r + SP)
                      : "x9", "x10", "memory");
     _Static_assert(PC == SP + 1, "stored as a pair");
-    return COUNT;
 #else
     (void)r;
     return 0;
@@ -106,14 +110,9 @@ static inline __attribute__((always_inline)) uint32_t registers_now(uint64_t *r)
  * environment, which may hold secrets; above another thread's stack lies its control block. */
 static __attribute__((noinline)) void stack_snapshot(struct stats_write *to, const struct evidence_write *w) {
     memset(to->registers, 0, sizeof(to->registers));
-    to->register_count = registers_now(to->registers);
-#if defined(__x86_64__)
-    uintptr_t sp = to->registers[7];
-#elif defined(__aarch64__)
-    uintptr_t sp = to->registers[31];
-#else
-    uintptr_t sp = stack_pointer();
-#endif
+    registers_now(to->registers);
+    uintptr_t sp = (uintptr_t)to->registers[SP];
+    to->register_count = REGISTERS;
     size_t most = stack_end(sp) - sp;
     to->stack_bytes = (uint32_t)snapshot_peek(to->stack, sp, most - 1 < STATS_STACK ? most : STATS_STACK);
     to->bytes = w->bytes;
@@ -154,17 +153,6 @@ bool modules_parse(const char *line, size_t bytes, struct modules_line *out) {
     return out->end > out->start;
 }
 
-static struct stats_module *room_for(struct stats_file *s, const struct modules_line *line) {
-    for (unsigned i = 0; i < STATS_MODULES; i++) {
-        struct stats_module *m = &s->module[i];
-        if (m->state != STATS_VALID)
-            return m;
-        if (m->start == line->start && m->end == line->end)
-            return NULL;
-    }
-    return NULL;
-}
-
 static void note_line(struct stats_file *s, const struct modules_line *line) {
     static uint64_t beginning; /* address of offset 0 of the present file */
     static uint8_t head[STATS_HEAD];
@@ -172,9 +160,11 @@ static void note_line(struct stats_file *s, const struct modules_line *line) {
         beginning = line->start;
     if (!line->executable || line->path_bytes == 0)
         return; /* code of a JIT has no file; the reader recognises it by the missing module */
-    struct stats_module *m = room_for(s, line);
-    if (!m)
-        return;
+    struct stats_module *m = s->module, *end = m + STATS_MODULES;
+    while (m < end && m->state == STATS_VALID && (m->start != line->start || m->end != line->end))
+        m++;
+    if (m == end || m->state == STATS_VALID)
+        return; /* no room, or it is there */
     m->start = line->start;
     m->end = line->end;
     m->offset = line->offset;
