@@ -33,8 +33,8 @@ bool tally_mode(struct conn *c, const struct config *now, enum mode *mode) {
     return true;
 }
 
-void stats_file_ends(bool gives_back) {
-    (void)gives_back;
+void stats_file_ends(enum stats_end how) {
+    (void)how;
 }
 
 void tally_ends(struct conn *c, const struct kernel_tcp_info *now) {

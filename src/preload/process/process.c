@@ -176,7 +176,7 @@ void process_is_replaced_at(int fd, const char *path) {
 int exec_failed(int result) {
     if (gate_enter())
         STORE(&hold_refused, false);
-    stats_file_goes_on();
+    stats_file_ends(STATS_GOES_ON);
     return result;
 }
 

@@ -66,7 +66,7 @@ void stats_process_ends(bool replaced) {
         else if (c->evidence && !c->listener)
             tally_ends(c, tcp_info_of(c, c->fd, &room));
     }
-    stats_file_ends(!replaced);
+    stats_file_ends(replaced ? STATS_REPLACED : STATS_ENDS);
 }
 
 /* Pushes are an object with one member a cause. */

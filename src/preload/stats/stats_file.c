@@ -24,11 +24,10 @@ struct stats_file *stats_file_mapped;
 /* One line for a process and all its forks: a child inherits `told`. */
 static void warn(const char *directory, const char *what, int error) {
     static bool told;
-    if (told)
-        return;
+    if (!told)
+        log_line(error ? "UNSTALL_STATS=%v: %s (errno %d); no statistics" : "UNSTALL_STATS=%v: %s; no statistics",
+                 directory, what, (long)-error);
     told = true;
-    log_line(error ? "UNSTALL_STATS=%v: %s (errno %d); no statistics" : "UNSTALL_STATS=%v: %s; no statistics",
-             directory, what, (long)-error);
 }
 
 static bool file_system(int fd, uint32_t *type) {
@@ -62,21 +61,17 @@ static const char *refused(int fd) {
 static int open_directory(const char *directory) {
     int fd = (int)raw4(SYS_openat, AT_FDCWD, directory,
                        O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
-    if (fd >= 0) {
-        const char *wrong = refused(fd);
-        if (!wrong)
-            return fd;
-        warn(directory, wrong, 0);
+    const char *wrong = fd >= 0         ? refused(fd)
+                        : fd == -ENOENT ? "there is no such directory, make one by \"mkdir -m 700\""
+                        : fd == -ENOTDIR || fd == -ELOOP
+                            ? "expected a directory, and no symbolic link to one"
+                            : NULL;
+    if (fd >= 0 && !wrong)
+        return fd;
+    if (fd >= 0)
         raw1(SYS_close, fd);
-        return -EACCES;
-    }
-    if (fd == -ENOENT)
-        warn(directory, "there is no such directory, make one by \"mkdir -m 700\"", 0);
-    else if (fd == -ENOTDIR || fd == -ELOOP)
-        warn(directory, "expected a directory, and no symbolic link to one", 0);
-    else
-        warn(directory, "cannot be opened", fd);
-    return fd;
+    warn(directory, wrong ? wrong : "cannot be opened", wrong ? 0 : fd);
+    return -1;
 }
 
 /* Beyond this limit ftruncate(2) would raise SIGXFSZ in the host. */
@@ -88,21 +83,17 @@ static bool limit_allows(void) {
 
 static bool whole; /* all of the file is reserved */
 
-static bool populate(const void *part, size_t bytes) {
+bool stats_file_reserve(const void *part, size_t bytes) {
     uintptr_t first = (uintptr_t)part & ~(uintptr_t)(PAGE - 1);
     uintptr_t last = ((uintptr_t)part + bytes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
-    return raw3(SYS_madvise, first, last - first, MADV_POPULATE_WRITE) == 0;
-}
-
-bool stats_file_reserve(const void *part, size_t bytes) {
-    return whole || (!config()->no_syscalls && populate(part, bytes));
+    return whole || (!config()->no_syscalls &&
+                     raw3(SYS_madvise, first, last - first, MADV_POPULATE_WRITE) == 0);
 }
 
 /* Reserves the parts that are needed from the start; later ones follow on demand.  A kernel
  * without MADV_POPULATE_WRITE reserves the whole file. */
 static bool reserve(const struct stats_file *s, int fd) {
-    bool good = populate(s, offsetof(struct stats_file, shard[1]));
-    if (!good) {
+    if (!stats_file_reserve(s, offsetof(struct stats_file, shard[1]))) {
 #if __SIZEOF_LONG__ == 4 /* two halves each */
         whole = raw6(SYS_fallocate, fd, 0, 0, 0, STATS_BYTES, 0) == 0;
 #else
@@ -110,27 +101,25 @@ static bool reserve(const struct stats_file *s, int fd) {
 #endif
         return whole;
     }
-    good = populate(s->module, sizeof(s->module));
+    bool good = stats_file_reserve(s->module, sizeof(s->module));
     for (int i = 0; good && i < STATS_PATTERNS; i++)
-        good = populate(&s->pattern[i], offsetof(struct stats_pattern, occurrence));
+        good = stats_file_reserve(&s->pattern[i], offsetof(struct stats_pattern, occurrence));
     return good;
 }
 
 static struct stats_file *map(int fd, const char *directory) {
     whole = false;
-    long error = limit_allows() ? raw2(SYS_ftruncate, fd, STATS_BYTES) : -EFBIG;
-    if (error == 0) {
-        long p = raw_mmap(STATS_BYTES, MAP_SHARED, fd);
-        if (p >= 0 || p <= -4096) {
-            if (reserve((struct stats_file *)p, fd))
-                return (struct stats_file *)p;
-            raw2(SYS_munmap, p, STATS_BYTES);
-            warn(directory, "the file system has no room for a statistics file", 0);
-            return NULL;
-        }
-        error = p;
+    long at = limit_allows() ? raw2(SYS_ftruncate, fd, STATS_BYTES) : -EFBIG;
+    if (at == 0)
+        at = raw_mmap(STATS_BYTES, MAP_SHARED, fd);
+    if (at < 0 && at > -4096) {
+        warn(directory, "no statistics file (4 MiB) can be made there", (int)at);
+        return NULL;
     }
-    warn(directory, "no statistics file (4 MiB) can be made there", (int)error);
+    if (reserve((struct stats_file *)at, fd))
+        return (struct stats_file *)at;
+    raw2(SYS_munmap, at, STATS_BYTES);
+    warn(directory, "the file system has no room for a statistics file", 0);
     return NULL;
 }
 
@@ -171,8 +160,7 @@ static uint64_t last_serial;              /* of the records */
 static uint32_t records_used;             /* ever handed out */
 static uint16_t ended[STATS_CONNECTIONS]; /* a ring of free records, oldest first */
 static uint32_t ended_first, ended_count;
-static bool ever_made; /* this process, or one that it was forked from, has made a file */
-static bool closed;    /* the process ends: no more rows or records */
+static bool closed; /* the process ends: no more rows or records */
 
 /* ---- making it ------------------------------------------------------- */
 
@@ -213,7 +201,6 @@ static void make(void) {
         STORE_RELEASE(&stats_state, LIFE_REFUSED);
         return;
     }
-    ever_made = true;
     fill_header(s, started_ns);
     control_begins(s);
     s->row[0] = (struct stats_row){.arm = NO_ARM, .mode = (uint8_t)s->header.mode};
@@ -319,10 +306,6 @@ void stats_record_ended(uint32_t record) {
 
 /* ---- forks and the end ----------------------------------------------- */
 
-bool stats_ever_made(void) {
-    return ever_made;
-}
-
 void stats_file_program_begins(void) {
     loaded_ns = clock_now();
 }
@@ -340,15 +323,6 @@ void stats_file_forked(void) {
         raw2(SYS_munmap, parents, STATS_BYTES);
 }
 
-/* NULL in a process that shares our memory without being our thread (a raw clone): its end is
- * not ours. */
-static struct stats_file *of_this_process(void) {
-    struct stats_file *s = stats_file_now();
-    if (!s || config()->no_syscalls)
-        return s;
-    return s->header.pid == (uint32_t)raw0(SYS_getpid) ? s : NULL;
-}
-
 /* Returns unused pages to the system, so that the file of an ended process is small.
  * MADV_REMOVE makes a hole, which reads as zeros.  Other threads may still run: only pages that
  * no thread touches after `closed` may be given back. */
@@ -359,25 +333,19 @@ static void give_back(void *from, void *to) {
         raw3(SYS_madvise, first, last - first, MADV_REMOVE);
 }
 
-void stats_file_ends(bool gives_back) {
-    struct stats_file *s = of_this_process();
-    if (!s)
+/* The end of a process that shares our memory without being our thread (a raw clone) is not ours. */
+void stats_file_ends(enum stats_end how) {
+    struct stats_file *s = stats_file_now();
+    bool asks = !config()->no_syscalls;
+    if (!s || (asks && s->header.pid != (uint32_t)raw0(SYS_getpid)))
         return;
-    STORE(&s->header.ended_monotonic_ns, clock_now());
-    if (!gives_back || config()->no_syscalls)
-        return;
-    if (!spin_lock(&lock))
+    STORE(&s->header.ended_monotonic_ns, how == STATS_GOES_ON ? 0 : clock_now());
+    if (how != STATS_ENDS || !asks || !spin_lock(&lock))
         return;
     closed = true;
     spin_unlock(&lock);
     give_back(&s->shard[rows_used], &s->shard[STATS_ROWS]);
     give_back(&s->connection[records_used], &s->connection[STATS_CONNECTIONS]);
-}
-
-void stats_file_goes_on(void) {
-    struct stats_file *s = of_this_process();
-    if (s)
-        STORE(&s->header.ended_monotonic_ns, 0);
 }
 
 /* ---- live configuration ------------------------------------------------- */
@@ -390,31 +358,28 @@ enum { UNFINISHED_NS = 1000000000 };
 uint32_t control_seen;
 
 static uint32_t control_lock;          /* for all below; trylock only */
-static bool kept;                     /* the next three are set */
 static enum mode started_mode;        /* the meaning of CONTROL_KEEP */
 static uint32_t started_window;       /* the meaning of window 0 */
-static struct stats_control in_force; /* a forked child's file begins with it */
+static struct stats_control in_force; /* a forked child's file begins with it; version 0: no file was made */
 static uint32_t odd;                  /* the sequence of an unfinished write */
 static uint64_t odd_since;
 
-static void keep_start(void) {
-    const struct config *now = config();
-    if (kept)
-        return;
-    kept = true;
-    started_mode = now->mode;
-    started_window = now->window_us;
-    in_force = (struct stats_control){.version = CONTROL_VERSION, .mode = CONTROL_KEEP};
-    in_force.arm_count = now->arms.count;
-    in_force.assignment = now->arms.assignment;
-    in_force.seed = now->arms.seed;
-    memcpy(in_force.arm_mode, now->arms.mode, sizeof(in_force.arm_mode));
-    memcpy(in_force.arm_weight, now->arms.weight, sizeof(in_force.arm_weight));
+bool stats_ever_made(void) {
+    return in_force.version != 0;
 }
 
 /* Fills the control block of a new file with the configuration in force. */
 static void control_begins(struct stats_file *s) {
-    keep_start();
+    const struct config *now = config();
+    if (!stats_ever_made()) {
+        started_mode = now->mode;
+        started_window = now->window_us;
+        in_force = (struct stats_control){.version = CONTROL_VERSION, .mode = CONTROL_KEEP,
+                                          .arm_count = now->arms.count, .seed = now->arms.seed,
+                                          .assignment = now->arms.assignment};
+        memcpy(in_force.arm_mode, now->arms.mode, sizeof(in_force.arm_mode));
+        memcpy(in_force.arm_weight, now->arms.weight, sizeof(in_force.arm_weight));
+    }
     in_force.sequence = 0;
     STORE(&control_seen, 0);
     s->control = in_force;
@@ -422,10 +387,9 @@ static void control_begins(struct stats_file *s) {
 
 static void control_warn(const char *wrong) {
     static bool told;
-    if (told)
-        return;
+    if (!told)
+        log_line("the control block of the statistics file holds %s; ignored", wrong);
     told = true;
-    log_line("the control block of the statistics file holds %s; ignored", wrong);
 }
 
 static void look_at_unfinished(uint32_t sequence) {
@@ -438,21 +402,23 @@ static void look_at_unfinished(uint32_t sequence) {
     }
 }
 
-/* False: a seccomp filter was installed meanwhile, or another thread was first. */
+/* False: a seccomp filter was installed meanwhile. */
 static bool publish(const struct stats_control *c) {
-    const struct config *seen = config();
-    struct config next = *seen;
+    const struct config *seen;
+    struct config next;
     struct arms arms = {c->arm_count, c->assignment, c->seed, {0}, {0}};
     memcpy(arms.mode, c->arm_mode, sizeof(arms.mode));
     memcpy(arms.weight, c->arm_weight, sizeof(arms.weight));
-    next.mode = c->mode == CONTROL_KEEP ? started_mode : (enum mode)c->mode;
-    next.window_us = c->window_us ? c->window_us : started_window;
-    next.killed = c->killed != 0;
-    if (!arms_equal(&arms, &next.arms)) {
+    do {
+        seen = config();
+        next = *seen;
+        next.mode = c->mode == CONTROL_KEEP ? started_mode : (enum mode)c->mode;
+        next.window_us = c->window_us ? c->window_us : started_window;
+        next.killed = c->killed != 0;
+        next.experiment += !arms_equal(&arms, &next.arms);
         next.arms = arms;
-        next.experiment++;
-    }
-    return !seen->no_syscalls && config_publish(seen, &next);
+    } while (!seen->no_syscalls && !config_publish(seen, &next));
+    return !seen->no_syscalls;
 }
 
 /* True: another configuration is in force. */
@@ -469,10 +435,7 @@ static bool adopt(struct stats_file *s) {
         return false;
     }
     in_force = c;
-    while (!publish(&c))
-        if (config()->no_syscalls)
-            return false;
-    return true;
+    return publish(&c);
 }
 
 bool control_look(uint32_t *sequence) {

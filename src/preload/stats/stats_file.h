@@ -79,9 +79,9 @@ bool stats_ever_made(void);
 void stats_file_forked(void);
 /* The program, or the forked child, begins now. */
 void stats_file_program_begins(void);
-/* The process ends, or its image is replaced; goes_on: the replacement failed. */
-void stats_file_ends(bool gives_back);
-void stats_file_goes_on(void);
+/* The program is about to be replaced, or goes on, because that has failed; or the process ends. */
+enum stats_end { STATS_REPLACED, STATS_GOES_ON, STATS_ENDS };
+void stats_file_ends(enum stats_end how);
 
 /* ---- live configuration -------------------------------------------------
  *
