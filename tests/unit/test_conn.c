@@ -98,7 +98,7 @@ Test(conn, nothing_of_the_parents_goes_on_in_the_child) {
     for (int tries_it = 0; tries_it < 2; tries_it++) {
         struct conn *c = fds_create(5, ORIGIN_ACCEPTED); /* and never unlocked */
         ASSERT(unit_buffer(c, "abc") && evidence_begin(c));
-        c->evidence->small_writes = 3;
+        evidence_add(c->evidence, COUNT_SMALL_WRITES, 3);
         c->evidence->suspect = true;
         c->held = c->ticking = c->draining = c->flush_blocked = true;
         c->pending_error = 32;
@@ -113,7 +113,8 @@ Test(conn, nothing_of_the_parents_goes_on_in_the_child) {
         EXPECT(!c->held && !c->ticking && !c->draining && !c->flush_blocked && !c->aside);
         EXPECT(!c->next_ticking && !c->turn_owner && !c->pending_error && c->turn_end == TURN_ENDS);
         EXPECT_INT("buffered", buffer_length(c), 0);
-        EXPECT(c->counts.writes == 0 && c->evidence->small_writes == 0 && !c->evidence->suspect);
+        EXPECT(c->counts.writes == 0 && !c->evidence->suspect);
+        EXPECT(evidence_add(c->evidence, COUNT_SMALL_WRITES, 0) == 0);
         EXPECT(c->shared && c->origin == ORIGIN_FOREIGN && c->untracked_at_fork);
         EXPECT(c->policy.position == 0 && c->policy.quick_turns == 0 && c->policy.never_buffer);
         EXPECT(c->policy.bursty && c->policy.untracked_io && c->fd == 5 && c->refs == 1);

@@ -31,6 +31,7 @@ void config_defaults(struct config *c) {
     c->stacks = true;
     c->window_us = WINDOW_DEFAULT_US;
     c->small = SMALL_DEFAULT;
+    c->experiment = 1;
 }
 
 /* ---- the environment ------------------------------------------------- */

@@ -77,7 +77,7 @@ struct config {
     const char *log;
     const char *stats; /* the directory of the statistics file, or NULL */
     struct arms arms;
-    uint32_t experiment; /* grows when the arms change; older connections take no part */
+    uint32_t experiment; /* from 1; grows when the arms change; older connections take no part */
     bool no_syscalls;    /* a seccomp filter is installed: make no system call of our own */
     bool always_nodelay; /* UNSTALL_NODELAY=always */
     bool override;

@@ -76,7 +76,7 @@ void shim_accepted(int listener, int fd) {
     c->policy.untracked_io = hold_is_stdio(fd);
     endpoint_join(c, endpoint);
     c->nodelay_checked = LOAD(&nodelay_epoch);
-    tally_created(c);
+    evidence_begin(c);
     shim_nodelay_at_creation(c);
     rings_made(c);
     conn_unlock(c);
@@ -126,7 +126,7 @@ void shim_connect_ended(struct call call, int result, const struct sockaddr *add
         policy_established(&c->policy);
     c->policy.established = result == 0 && !undone;
     endpoint_join(c, endpoint_of_destination(address, length));
-    tally_created(c);
+    evidence_begin(c);
     shim_nodelay_at_creation(c);
     rings_made(c);
     conn_unlock(c);

@@ -161,7 +161,7 @@ static void note_established(struct call call) {
         return;
     policy_established(&c->policy);
     if (UNLIKELY(!c->evidence))
-        tally_created(c); /* connected by a write (TCP Fast Open) */
+        evidence_begin(c); /* connected by a write (TCP Fast Open) */
     conn_unlock(c);
 }
 

@@ -17,11 +17,24 @@
  * was acknowledged before the second. */
 #define DELAYED_ACK_NS (LATE_DELAY_MS * UINT64_C(1000000))
 
-static void add(struct evidence *e, enum stats_counter counter, uint64_t n) {
-    e->found[counter - COUNT_SUSPECTS] += n;
+void evidence_counts(const struct conn *c, uint64_t counts[COUNTED]) {
+    counts[COUNT_BYTES] = LOAD(&c->counts.bytes);
+    counts[COUNT_UNTRACKED] = c->policy.untracked_io;
+    for (int i = 0; i < CONN_COUNTERS; i++)
+        counts[COUNT_WRITES + i] = c->counts.counter[i];
+    if (c->evidence)
+        memcpy(&counts[COUNT_SUSPECTS], c->evidence->found, sizeof(c->evidence->found));
 }
 
 /* ---- our own stall ---------------------------------------------------- */
+
+/* Asks the kernel.  False: no answer. */
+static bool looks(struct conn *c, int fd) {
+    struct evidence *e = c->evidence;
+    e->times.written = e->times.last_written = clock_now();
+    e->bytes_at_look = c->counts.bytes;
+    return !config()->no_syscalls && kernel->tcp_info(fd, &e->first_look) == 0;
+}
 
 /* If a message has several suspicious writes, the kernel may hold bytes only after a later
  * one.  Then the first look at the next message comes after that write. */
@@ -34,14 +47,12 @@ static void look(struct conn *c, int fd) {
             e->look_next = e->suspicion - 1;
         return;
     }
-    if (e->suspicion <= e->look_at || config()->no_syscalls)
+    if (e->suspicion <= e->look_at)
         return;
     e->looked = true;
-    e->times.written = e->times.last_written = clock_now();
-    if (kernel->tcp_info(fd, &e->first_look) != 0)
+    if (!looks(c, fd))
         return;
-    add(e, COUNT_SUSPECTS, 1);
-    e->bytes_at_look = c->counts.bytes;
+    evidence_add(e, COUNT_SUSPECTS, 1);
     e->suspect = proof_held(&e->first_look);
     e->look_next = e->suspect ? e->look_at : 0;
 }
@@ -50,13 +61,9 @@ static void look(struct conn *c, int fd) {
  * later writes of this message are still to come. */
 static void look_behind(struct conn *c, const struct stacks_piece *before, const struct evidence_write *w) {
     struct evidence *e = c->evidence;
-    struct kernel_tcp_info now;
-    if (e->looked || config()->no_syscalls || kernel->tcp_info(w->fd, &now) != 0 || !proof_held(&now))
+    if (e->looked || !looks(c, w->fd) || !proof_held(&e->first_look))
         return;
-    add(e, COUNT_SUSPECTS, 1);
-    e->first_look = now;
-    e->times.written = e->times.last_written = clock_now();
-    e->bytes_at_look = c->counts.bytes;
+    evidence_add(e, COUNT_SUSPECTS, 1);
     e->looked = e->suspect = e->behind = true;
     stacks_pair(e, before, w);
 }
@@ -70,26 +77,25 @@ static bool waits_on(const struct evidence *e, const struct kernel_tcp_info *now
 static void settle(struct conn *c, int fd) {
     struct evidence *e = c->evidence;
     struct kernel_tcp_info now;
-    e->suspect = false;
+    if (!e->suspect)
+        return;
     e->times.looked = clock_now();
-    if (config()->no_syscalls || kernel->tcp_info(fd, &now) != 0)
+    bool asked = !config()->no_syscalls && kernel->tcp_info(fd, &now) == 0;
+    e->suspect = asked && waits_on(e, &now);
+    if (!asked || e->suspect)
         return;
-    if (waits_on(e, &now)) {
-        e->suspect = true;
-        return;
-    }
     struct proof proof =
         proof_of(&e->first_look, &now, &e->times, c->counts.bytes - e->bytes_at_look, c->policy.mptcp);
     switch (proof.kind) {
     case PROOF_NONE: return;
-    case PROOF_SUSPECTED: add(e, COUNT_STALLS_SUSPECTED, 1); return;
+    case PROOF_SUSPECTED: evidence_add(e, COUNT_STALLS_SUSPECTED, 1); return;
     case PROOF_PROVED:
-        add(e, COUNT_STALLS_PROVED, 1);
-        add(e, COUNT_STALL_NS, proof.ns);
+        evidence_add(e, COUNT_STALLS_PROVED, 1);
+        evidence_add(e, COUNT_STALL_NS, proof.ns);
         break;
     case PROOF_BOUND:
-        add(e, COUNT_STALLS_BOUND, 1);
-        add(e, COUNT_STALL_BOUND_NS, proof.ns);
+        evidence_add(e, COUNT_STALLS_BOUND, 1);
+        evidence_add(e, COUNT_STALL_BOUND_NS, proof.ns);
         break;
     }
     e->stalled = !e->behind;
@@ -104,8 +110,8 @@ void evidence_crossing(struct conn *c, uint64_t ns) {
     struct evidence *e = c->evidence;
     if (!e)
         return;
-    add(e, COUNT_STALLS_PROVED, 1);
-    add(e, COUNT_STALL_NS, ns);
+    evidence_add(e, COUNT_STALLS_PROVED, 1);
+    evidence_add(e, COUNT_STALL_NS, ns);
     stats_add(e, COUNT_STALLS_CROSSING, 1);
 }
 
@@ -143,15 +149,15 @@ static void peer_wrote(struct conn *c, uint64_t at) {
         quickack_arrived(&e->quickack, now.last_received_ms, now.rtt_least_us);
     if (UNLIKELY(action.set)) {
         kernel->set_option(c->fd, IPPROTO_TCP, TCP_QUICKACK, 1);
-        add(e, COUNT_QUICKACKS, 1);
+        evidence_add(e, COUNT_QUICKACKS, 1);
     }
 }
 
 static void peer_is_answered(struct evidence *e) {
     struct quickack_found found = quickack_write(&e->quickack);
-    add(e, COUNT_PEER_STALLS, found.stalls);
-    add(e, COUNT_PEER_STALL_NS, found.stall_ns);
-    add(e, COUNT_QUICKACK_SAVED_NS, found.saved_ns);
+    evidence_add(e, COUNT_PEER_STALLS, found.stalls);
+    evidence_add(e, COUNT_PEER_STALL_NS, found.stall_ns);
+    evidence_add(e, COUNT_QUICKACK_SAVED_NS, found.saved_ns);
 }
 
 /* ---- events of a connection ------------------------------------------- */
@@ -179,7 +185,7 @@ static void begin_run(struct evidence *e, const struct evidence_write *w) {
     e->suspicion = 0;
     if (!e->suspect) {
         e->behind = false;
-        e->pattern = EVIDENCE_NONE;
+        e->pattern = NULL;
     }
     e->first = stacks_keep(e, w);
 }
@@ -207,13 +213,13 @@ void evidence_wrote(struct conn *c, const struct policy_action *action, const st
     /* the first message of a connection is acknowledged at once: it would not have stalled */
     if (cured && !e->cured && c->counts.messages > 1) {
         e->cured = true;
-        add(e, COUNT_STALLS_CURED, 1);
+        evidence_add(e, COUNT_STALLS_CURED, 1);
     }
-    if (crossed && e->pattern == EVIDENCE_NONE) {
+    if (crossed && !e->pattern) {
         e->behind = true;
         stacks_pair(e, &before, w);
     }
-    if ((cured || action->suspected) && e->pattern == EVIDENCE_NONE && !first)
+    if ((cured || action->suspected) && !e->pattern && !first)
         stacks_pair(e, &e->first, w);
     if (action->suspected && observes)
         look(c, w->fd);
@@ -224,30 +230,28 @@ void evidence_wrote(struct conn *c, const struct policy_action *action, const st
     else if (observes && c->policy.crossings)
         e->last = stacks_keep(e, w); /* the next message may be held behind it */
     else
-        e->last = (struct stacks_piece){w->caller, EVIDENCE_NONE};
+        e->last = (struct stacks_piece){w->caller, NULL};
 }
 
 void evidence_uncorked(struct conn *c, const struct policy_action *action) {
-    static const struct stacks_piece unknown = {.kept = EVIDENCE_NONE};
     if (!c->evidence || c->policy.mode != MODE_OBSERVE)
         return;
     if (action->suspected)
         look(c, c->fd);
     if (action->crossing)
-        look_behind(c, &unknown, &(struct evidence_write){.fd = c->fd});
+        look_behind(c, &(struct stacks_piece){0}, &(struct evidence_write){.fd = c->fd});
 }
 
 void evidence_input(struct conn *c, uint64_t now) {
     struct evidence *e = c->evidence;
-    if (e->suspect)
-        settle(c, c->fd);
+    settle(c, c->fd);
     if (e->input_at && e->message_began == 0)
         e->input_at = now; /* the rest of the input: the peer's delay is not the application's */
     peer_wrote(c, now);
 }
 
 void evidence_ends(struct conn *c, int fd) {
-    if (c->evidence && c->evidence->suspect)
+    if (c->evidence)
         settle(c, fd);
 }
 
@@ -258,16 +262,15 @@ enum { CHUNK = 64 * 1024 };
 static struct pool pool;
 
 bool evidence_begin(struct conn *c) {
-    if (c->evidence)
-        return true;
-    if (c->listener || !evidence_wanted(config()) || config()->no_syscalls)
-        return false;
-    struct evidence *e = pool_take(&pool, sizeof(*e), CHUNK / sizeof(*e));
-    if (!e)
-        return false;
+    struct evidence *e = c->evidence;
+    if (!e && !c->listener && evidence_wanted(config()) && !config()->no_syscalls)
+        e = pool_take(&pool, sizeof(*e), CHUNK / sizeof(*e));
+    if (e)
+        c->epoch = 0; /* forces a look at its arm and its mode */
+    if (e == c->evidence)
+        return e;
     memset(e, 0, sizeof(*e));
     e->opened = clock_now();
-    e->row = e->record = EVIDENCE_NONE;
     e->arm = NO_ARM;
     e->alone_since = LOAD(&nodelay_epoch);
     e->role = c->origin == ORIGIN_ACCEPTED ? ROLE_LISTENER
@@ -285,16 +288,6 @@ void evidence_free(struct conn *c) {
 }
 
 void conn_repaired(struct conn *c) {
-    struct evidence *e = c->evidence;
-    e->row = e->record = EVIDENCE_NONE;
-    e->message_began = e->input_at = e->early = 0;
-    e->since_moved = 0;
-    e->small_writes = e->small_told = 0;
-    e->told = (struct conn_counts){0};
-    memset(e->found, 0, sizeof(e->found));
-    memset(e->told_found, 0, sizeof(e->told_found));
-    e->suspect = false; /* the parent settles it */
-    e->pattern = e->first.kept = e->last.kept = EVIDENCE_NONE;
-    e->untracked_told = 0;
-    e->wrote = e->ended = false;
+    enum { FIRST = offsetof(struct evidence, message_began) };
+    memset((char *)c->evidence + FIRST, 0, sizeof(*c->evidence) - FIRST);
 }

@@ -8,8 +8,8 @@
  * when the connection connects or is accepted, and freed when the connection is
  * reset.  It belongs to the holder of the connection's lock.
  *
- * Fork: the child keeps its copy; conn_repaired() clears its row and record,
- * because the child has another statistics file.
+ * Fork: the child keeps its copy; conn_repaired() clears what is about the
+ * statistics file, because the child has another one.
  */
 #ifndef UNSTALL_EVIDENCE_H
 #define UNSTALL_EVIDENCE_H
@@ -17,60 +17,63 @@
 #include "config.h"
 #include "conn.h"
 
-#define EVIDENCE_NONE UINT32_MAX
-enum { NO_ARM = 0xff, EVIDENCE_COUNTERS = COUNT_QUICKACK_SAVED_NS - COUNT_SUSPECTS + 1 };
+enum { NO_ARM = 0xff };
+
+/* What is counted in the connection and then moved to its row: the first counters of the file. */
+enum { COUNTED = COUNT_SMALL_WRITES + 1 };
 
 /* A write behind which another one may be held. */
 struct stacks_piece {
-    uintptr_t caller; /* return address of its call; 0: not known */
-    uint32_t kept;    /* index of its stack; EVIDENCE_NONE: not kept */
+    uintptr_t caller;          /* return address of its call; 0: not known */
+    struct first_write *stack; /* NULL: not kept */
 };
 
 struct evidence {
-    /* ---- written by tally.c ---- */
-    uint64_t opened; /* connect, accept or first sight; all times are ns of CLOCK_MONOTONIC */
+    uint64_t opened;     /* connect, accept or first sight; all times are ns of CLOCK_MONOTONIC */
+    uint64_t before_us;  /* bytes sent before an inherited connection was first seen */
+    uint32_t experiment; /* config.experiment when the arm was chosen; 0: it is not chosen yet */
+    uint32_t number;     /* ... and the connection's number then; 0: there was no experiment */
+    uint8_t arm;         /* NO_ARM: takes no part */
+    uint8_t role;        /* enum stats_role; a forked child keeps its parent's */
+    bool ends_known;
+    struct stats_address peer, local; /* if ends_known */
+    uint32_t alone_since;             /* the nodelay_epoch; if it has grown, the socket may be shared */
+    struct kernel_tcp_info first_look; /* at TCP_INFO, after the suspect write */
+    uint64_t wrote_at;                 /* the last write, in observe */
+    struct proof_times times;
+    uint64_t bytes_at_look;
+    bool looked;       /* TCP_INFO was asked in this message */
+    bool cured;        /* this message was counted as cured */
+    bool behind;       /* the suspected bytes are held behind a message before */
+    bool stalled;      /* this message has stalled by itself: its burst is no sign of a crossing */
+    uint8_t suspicion; /* suspicious writes in this message */
+    uint8_t look_at;   /* number of suspicious writes before the look */
+    uint8_t look_next; /* ... in the next message */
+    struct stacks_piece first, last; /* the first write of this message, and the last one of the connection */
+    struct quickack quickack;
+    /* ---- from here on a forked child begins anew: its statistics file is another ---- */
     uint64_t message_began; /* just before the first write of the open message; 0: none is open */
     uint64_t input_at;      /* the input that ended the last message, until a write; 0: none */
     uint64_t early;         /* message_began of a message whose answer came before its count */
     uint64_t early_input;   /* ... and the time of that input */
-    uint32_t row;           /* in the statistics file; EVIDENCE_NONE: not known yet */
-    uint32_t record;        /* in the statistics file; EVIDENCE_NONE: none */
-    uint32_t experiment;    /* config.experiment when the arm was chosen */
-    uint32_t number;        /* ... and the connection's number then; 0: there was no experiment */
-    uint8_t arm;            /* NO_ARM: takes no part */
-    bool arm_known;         /* the arm is chosen, NO_ARM included */
-    uint8_t role;           /* enum stats_role; a forked child keeps its parent's */
     bool wrote;             /* the application has written */
-    uint32_t untracked_told;          /* 1: counted as untracked in the file */
-    bool ended;
-    bool ends_known;
-    struct stats_address peer, local; /* if ends_known */
-    uint8_t since_moved;              /* writes since the counts were last moved to the file */
-    uint32_t small_writes;            /* counted as small */
-    uint32_t small_told;              /* ... and already in the file */
-    struct conn_counts told;          /* the part of c->counts already in the file */
-    uint64_t before_us;               /* bytes sent before an inherited connection was first seen */
-    uint32_t alone_since; /* the nodelay_epoch; if it has grown, the socket may be shared */
-    /* ---- written by evidence.c ---- */
-    /* Since the connection began, in the order of the file: found[COUNT_x - COUNT_SUSPECTS]. */
-    uint64_t found[EVIDENCE_COUNTERS];
-    uint64_t told_found[EVIDENCE_COUNTERS]; /* the part already in the file (tally.c) */
-    struct kernel_tcp_info first_look;      /* at TCP_INFO, after the suspect write */
-    uint64_t wrote_at;                      /* the last write, in observe */
-    struct proof_times times;
-    uint64_t bytes_at_look;
-    bool suspect;         /* the first look found held bytes; the second is still to come */
-    bool looked;          /* TCP_INFO was asked in this message */
-    bool cured;           /* this message was counted as cured */
-    bool behind;          /* the suspected bytes are held behind a message before */
-    bool stalled;         /* this message has stalled by itself: its burst is no sign of a crossing */
-    uint8_t suspicion;    /* suspicious writes in this message */
-    uint8_t look_at;      /* number of suspicious writes before the look */
-    uint8_t look_next;    /* ... in the next message */
-    uint32_t pattern;     /* of this message, in the file; EVIDENCE_NONE: none */
-    struct stacks_piece first, last; /* the first write of this message, and the last one of the connection */
-    struct quickack quickack;
+    bool suspect;           /* the first look found held bytes; the second is still to come */
+    bool placed;            /* `row` and `record` are chosen */
+    uint8_t since_moved;    /* writes since the counts were last moved to the file */
+    uint32_t row;           /* in the statistics file */
+    struct stats_connection *record; /* there, or NULL */
+    struct stats_pattern *pattern;   /* there, of this message, or NULL */
+    uint64_t found[COUNTED - COUNT_SUSPECTS]; /* since the connection began: evidence_add() */
+    uint64_t told[COUNTED];                   /* the part of its counts already in the file */
 };
+
+/* Adds to a count of e, one of those from COUNT_SUSPECTS on; returns the sum. */
+static inline uint64_t evidence_add(struct evidence *e, enum stats_counter what, uint64_t n) {
+    return e->found[what - COUNT_SUSPECTS] += n;
+}
+
+/* What c has counted, with its evidence or without; the other counts are left as they are. */
+void evidence_counts(const struct conn *c, uint64_t counts[COUNTED]);
 
 /* True if this configuration needs evidence. */
 static inline bool evidence_wanted(const struct config *c) {
@@ -78,8 +81,8 @@ static inline bool evidence_wanted(const struct config *c) {
            c->quickack != QUICKACK_OFF;
 }
 
-/* Give c its evidence, if the configuration needs it.  Lock held.  False: c has
- * none (not needed, or no memory). */
+/* c is connected or accepted, or is about to be: give it its evidence, if the configuration needs it.  Lock
+ * held.  False: c has none (not needed, or no memory). */
 bool evidence_begin(struct conn *c);
 
 /* Back to the pool.  Lock held. */
@@ -115,7 +118,7 @@ void evidence_ends(struct conn *c, int fd);
  *
  * Writes the events of a connection to the statistics file: the begin of a message,
  * the input that answers it, the end.  Called only if c->evidence is set, so that
- * without statistics each call costs one branch; tally_created() and tally_first_sight() make it.
+ * without statistics each call costs one branch; evidence_begin() and tally_first_sight() make it.
  *
  * The counters stay in the connection (conn_counts, under its lock).  Their growth is
  * added to the connection's row at each input that ends a message, after MOVE_AFTER
@@ -126,8 +129,6 @@ void evidence_ends(struct conn *c, int fd);
 /* True if statistics have work that needs no lock held (shim.h). */
 bool tally_pending(void);
 
-/* c is connected or accepted, or is about to be. */
-void tally_created(struct conn *c);
 /* A connection whose creation we did not see; ignored unless it is connected. */
 void tally_first_sight(struct conn *c);
 

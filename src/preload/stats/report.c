@@ -28,17 +28,13 @@ static const struct kernel_tcp_info *tcp_info_of(const struct conn *c, int fd,
 }
 
 static void add(uint64_t *total, const struct conn *c, const struct kernel_tcp_info *now) {
-    const struct conn_counts *n = &c->counts;
-    if (c->listener || n->writes + n->reads == 0)
+    uint64_t counts[COUNTED] = {[COUNT_CONNECTIONS] = 1, [COUNT_SEGMENTS] = now ? now->segments_out : 0};
+    if (c->listener || c->counts.writes + c->counts.reads == 0)
         return;
-    total[COUNT_CONNECTIONS]++;
-    total[COUNT_BYTES] += n->bytes;
-    total[COUNT_SEGMENTS] += now ? now->segments_out : 0;
-    total[COUNT_UNTRACKED] += c->policy.untracked_io;
-    for (int i = 0; i < CONN_COUNTERS; i++)
-        total[COUNT_WRITES + i] += n->counter[i];
-    for (int i = 0; c->evidence && i < EVIDENCE_COUNTERS; i++)
-        total[COUNT_SUSPECTS + i] += c->evidence->found[i];
+    evidence_counts(c, counts);
+    for (int i = 0; i < REPORTED; i++)
+        if (counts[i])
+            __atomic_fetch_add(&total[i], counts[i], __ATOMIC_RELAXED);
 }
 
 void stats_connection_ends(struct conn *c, int fd) {
@@ -47,11 +43,7 @@ void stats_connection_ends(struct conn *c, int fd) {
     evidence_ends(c, fd);
     if (c->evidence)
         tally_ends(c, now);
-    uint64_t of_this[REPORTED] = {0};
-    add(of_this, c, now);
-    for (int i = 0; i < REPORTED; i++)
-        if (of_this[i])
-            __atomic_fetch_add(&ended[i], of_this[i], __ATOMIC_RELAXED);
+    add(ended, c, now);
 }
 
 void stats_process_ends(bool replaced) {
@@ -59,37 +51,32 @@ void stats_process_ends(bool replaced) {
         return;
     FDS_EACH(c) {
         struct kernel_tcp_info room;
-        if (!replaced)
-            evidence_ends(c, c->fd); /* the kernel sends held bytes now */
-        if (c->evidence && replaced)
+        if (c->evidence && replaced) {
             tally_moves(c);
-        else if (c->evidence && !c->listener)
+        } else if (c->evidence) {
+            evidence_ends(c, c->fd); /* the kernel sends held bytes now */
             tally_ends(c, tcp_info_of(c, c->fd, &room));
+        }
     }
     stats_file_ends(replaced ? STATS_REPLACED : STATS_ENDS);
 }
 
-/* Pushes are an object with one member a cause. */
-static void as_json(struct text *t, const uint64_t *total) {
-    text_print(t, "{\"unstall\": %j, \"pid\": %d, \"program\": %j, \"mode\": %j", UNSTALL_VERSION,
-               raw0(SYS_getpid), config()->program, mode_names[config()->mode]);
+/* Text: one line for each counter that is not zero.  JSON: pushes are an object with one member a cause. */
+static void print(struct text *t, const uint64_t *total, bool json) {
+    enum { FIRST = COUNT_PUSH_WAIT, LAST = FIRST + PUSH_CAUSES - 1 };
+    text_print(t, json ? "{\"unstall\": \"" UNSTALL_VERSION "\", \"program\": %j, \"pid\": %d, \"mode\": %j"
+                       : "unstall report: %s, process %d, mode %s\n",
+               config()->program, raw0(SYS_getpid), mode_names[config()->mode]);
     for (int i = 0; i < REPORTED; i++) {
-        bool push = i >= COUNT_PUSH_WAIT && i < COUNT_PUSH_WAIT + PUSH_CAUSES;
-        text_print(t, i == COUNT_PUSH_WAIT ? ", \"pushes\": {%j: %d" : ", %j: %d",
-                   names[i].name + (push ? strlen("pushes_") : 0), (long)total[i]);
-        if (i == COUNT_PUSH_WAIT + PUSH_CAUSES - 1)
-            text_add(t, "}");
+        const char *name = names[i].name;
+        if (json)
+            text_print(t, i == FIRST ? ", \"pushes\": {%j: %d" : i == LAST ? ", %j: %d}" : ", %j: %d",
+                       i >= FIRST && i <= LAST ? name + strlen("pushes_") : name, (long)total[i]);
+        else if (total[i])
+            text_print(t, "  %s: %d (%s)\n", name, (long)total[i], names[i].what);
     }
-    text_add(t, "}\n");
-}
-
-/* One line for each counter that is not zero. */
-static void as_text(struct text *t, const uint64_t *total) {
-    text_print(t, "unstall report: %s, process %d, mode %s\n", config()->program, raw0(SYS_getpid),
-               mode_names[config()->mode]);
-    for (int i = 0; i < REPORTED; i++)
-        if (total[i])
-            text_print(t, "  %s: %d (%s)\n", names[i].name, (long)total[i], names[i].what);
+    if (json)
+        text_add(t, "}\n");
 }
 
 void stats_report(void) {
@@ -107,10 +94,7 @@ void stats_report(void) {
     if (!text_map(&out, LONGEST_REPORT))
         return;
     size_t n = strlen(target);
-    if (n > 5 && strcmp(target + n - 5, ".json") == 0)
-        as_json(&out, all);
-    else
-        as_text(&out, all);
+    print(&out, all, n > 5 && strcmp(target + n - 5, ".json") == 0);
     int error = log_to(target, &out);
     if (error) {
         log_line("UNSTALL_REPORT=%v: cannot be written (errno %d); the report goes to stderr", target,

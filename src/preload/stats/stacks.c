@@ -101,8 +101,7 @@ static inline __attribute__((always_inline)) void registers_now(uint64_t *r) {
                      : "x9", "x10", "memory");
     _Static_assert(PC == SP + 1, "stored as a pair");
 #else
-    (void)r;
-    return 0;
+    r[SP] = stack_pointer();
 #endif
 }
 
@@ -244,7 +243,7 @@ static struct caller *caller_of(uintptr_t address) {
 }
 
 struct stacks_piece stacks_keep(const struct evidence *e, const struct evidence_write *w) {
-    struct stacks_piece piece = {w->caller, EVIDENCE_NONE};
+    struct stacks_piece piece = {w->caller, NULL};
     if (!w->caller || !allowed())
         return piece;
     struct caller *k = caller_of(w->caller);
@@ -256,85 +255,83 @@ struct stacks_piece stacks_keep(const struct evidence *e, const struct evidence_
     if (k && firsts) {
         STORE(&k->address, w->caller);
         STORE(&k->idle, (uint8_t)(k->idle + 1));
-        piece.kept = next_first++ % FIRST_WRITES;
-        struct first_write *f = &firsts[piece.kept];
-        f->owner = e;
-        stack_snapshot(&f->write, w);
+        piece.stack = &firsts[next_first++ % FIRST_WRITES];
+        piece.stack->owner = e;
+        stack_snapshot(&piece.stack->write, w);
     }
     spin_unlock(&stacks_lock);
     return piece;
 }
 
 /* Patterns are taken in order and never freed.  `adds`: one that is not there yet is added; lock held. */
-static uint32_t pattern_of(struct stats_file *s, const struct evidence *e, uintptr_t first,
-                           uintptr_t second, bool adds) {
-    for (uint32_t i = 0; i < STATS_PATTERNS; i++) {
-        struct stats_pattern *p = &s->pattern[i];
+static struct stats_pattern *pattern_of(struct stats_file *s, const struct evidence *e, uintptr_t first,
+                                        uintptr_t second, bool adds) {
+    for (struct stats_pattern *p = s->pattern; p < s->pattern + STATS_PATTERNS; p++) {
         if (LOAD_ACQUIRE(&p->state) == STATS_VALID) {
             if (p->caller[0] == first && p->caller[1] == second && p->behind == e->behind)
-                return i;
+                return p;
             continue;
         }
         if (!adds)
-            return EVIDENCE_NONE;
-        p->row = e->row == EVIDENCE_NONE ? 0 : (uint16_t)e->row;
+            return NULL;
+        p->row = (uint16_t)e->row;
         p->behind = e->behind;
         p->caller[0] = first;
         p->caller[1] = second;
         STORE_RELEASE(&p->state, STATS_VALID);
-        return i;
+        return p;
     }
     if (adds)
         __atomic_fetch_add(&s->header.lost_patterns, 1, __ATOMIC_RELAXED);
-    return EVIDENCE_NONE;
+    return NULL;
 }
 
 /* Lock held. */
 static void keep_occurrence(struct stats_file *s, const struct evidence *e, const struct stacks_piece *first,
-                            uint32_t pattern, const struct evidence_write *w) {
+                            struct stats_pattern *pattern, const struct evidence_write *w) {
     struct caller *k = caller_of(first->caller);
-    uint8_t n = occurrences[pattern];
+    struct first_write *f = first->stack;
+    uint8_t *kept = &occurrences[pattern - s->pattern], n = *kept;
     if (k && k->address == first->caller)
         STORE(&k->idle, n < STATS_OCCURRENCES ? 0 : IDLE_MOST);
-    if (n >= STATS_OCCURRENCES || first->kept == EVIDENCE_NONE || firsts[first->kept].owner != e)
+    if (n >= STATS_OCCURRENCES || !f || f->owner != e)
         return; /* the pattern is complete, or the first write was not kept: the site is sampled again */
-    struct stats_occurrence *o = &s->pattern[pattern].occurrence[n];
+    struct stats_occurrence *o = &pattern->occurrence[n];
     if (!stats_file_reserve(o, sizeof(*o)))
         return;
     o->state = STATS_BEING_WRITTEN;
-    o->write[0] = firsts[first->kept].write;
-    firsts[first->kept].owner = NULL;
+    o->write[0] = f->write;
+    f->owner = NULL;
     stack_snapshot(&o->write[1], w);
     STORE_RELEASE(&o->state, STATS_VALID);
     if (n == 0)
         modules_note(s); /* libraries may have been loaded since the last pattern */
-    STORE(&occurrences[pattern], (uint8_t)(n + 1));
+    STORE(kept, (uint8_t)(n + 1));
 }
 
 void stacks_pair(struct evidence *e, const struct stacks_piece *first, const struct evidence_write *w) {
     struct stats_file *s = allowed();
     if (!s || !w->caller || !first->caller)
         return;
-    uint32_t pattern = pattern_of(s, e, first->caller, w->caller, false);
-    bool complete = pattern != EVIDENCE_NONE && LOAD(&occurrences[pattern]) >= STATS_OCCURRENCES;
+    struct stats_pattern *pattern = pattern_of(s, e, first->caller, w->caller, false);
+    bool complete = pattern && LOAD(&occurrences[pattern - s->pattern]) >= STATS_OCCURRENCES;
     struct caller *k = caller_of(first->caller);
     if ((!complete || (k && LOAD(&k->idle) < IDLE_MOST)) && spin_trylock(&stacks_lock)) {
         pattern = pattern_of(s, e, first->caller, w->caller, true);
-        if (pattern != EVIDENCE_NONE)
+        if (pattern)
             keep_occurrence(s, e, first, pattern, w);
         spin_unlock(&stacks_lock);
     }
-    if (pattern == EVIDENCE_NONE)
+    if (!pattern)
         return;
     e->pattern = pattern;
-    __atomic_fetch_add(&s->pattern[pattern].count, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&pattern->count, 1, __ATOMIC_RELAXED);
 }
 
 void stacks_stalled(const struct evidence *e, uint64_t ns) {
-    struct stats_file *s = stats_file_now();
-    if (!s || e->pattern >= STATS_PATTERNS)
+    struct stats_pattern *p = e->pattern;
+    if (!p)
         return;
-    struct stats_pattern *p = &s->pattern[e->pattern];
     __atomic_fetch_add(&p->stalls, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&p->stall_ns, ns, __ATOMIC_RELAXED);
 }

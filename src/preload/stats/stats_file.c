@@ -25,7 +25,8 @@ struct stats_file *stats_file_mapped;
 static void warn(const char *directory, const char *what, int error) {
     static bool told;
     if (!told)
-        log_line(error ? "UNSTALL_STATS=%v: %s (errno %d); no statistics" : "UNSTALL_STATS=%v: %s; no statistics",
+        log_line(error ? "UNSTALL_STATS=%v: %s (errno %d); no statistics"
+                       : "UNSTALL_STATS=%v: %s; no statistics",
                  directory, what, (long)-error);
     told = true;
 }
@@ -159,7 +160,7 @@ static uint32_t rows_used;                /* row 0 included */
 static uint64_t last_serial;              /* of the records */
 static uint32_t records_used;             /* ever handed out */
 static uint16_t ended[STATS_CONNECTIONS]; /* a ring of free records, oldest first */
-static uint32_t ended_first, ended_count;
+static uint32_t ended_in, ended_out;
 static bool closed; /* the process ends: no more rows or records */
 
 /* ---- making it ------------------------------------------------------- */
@@ -236,71 +237,57 @@ void stats_file_make(void) {
 
 uint32_t stats_row(const struct stats_row *wanted) {
     struct stats_file *s = stats_file_now();
-    if (!s)
-        return EVIDENCE_NONE;
-    if (!spin_lock(&lock))
+    if (!s || !spin_lock(&lock))
         return 0; /* the row `other` */
     uint32_t i = closed ? STATS_ROWS : 1;
     while (i < rows_used && !stats_same_row(&s->row[i], wanted))
         i++;
-    if (i < STATS_ROWS && i == rows_used && !stats_file_reserve(s->shard[i], sizeof(s->shard[i])))
-        i = STATS_ROWS;
-    if (i >= STATS_ROWS) {
+    bool fresh = i == rows_used && i < STATS_ROWS && stats_file_reserve(s->shard[i], sizeof(s->shard[i]));
+    if (fresh) {
+        s->row[i] = *wanted;
+        STORE_RELEASE(&s->row[i].state, STATS_VALID);
+        rows_used++;
+    } else if (i >= rows_used) {
         i = 0;
         STORE(&s->header.lost_rows, s->header.lost_rows + 1);
-    } else if (i == rows_used) {
-        struct stats_row *row = &s->row[i];
-        STORE(&row->state, (uint32_t)STATS_BEING_WRITTEN);
-        memcpy((char *)row + sizeof(row->state), (const char *)wanted + sizeof(row->state),
-               sizeof(*row) - sizeof(row->state));
-        STORE_RELEASE(&row->state, STATS_VALID);
-        rows_used++;
     }
     spin_unlock(&lock);
     return i;
 }
 
-/* Lock held. */
-static bool fresh_record(struct stats_file *s) {
-    if (records_used >= STATS_CONNECTIONS || closed)
-        return false;
-    return records_used % RECORDS_AT_ONCE != 0 ||
-           stats_file_reserve(&s->connection[records_used],
-                              RECORDS_AT_ONCE * sizeof(s->connection[0]));
+/* A record that was never used, or else the one whose connection ended first.  Lock held. */
+static struct stats_connection *free_record(struct stats_file *s) {
+    struct stats_connection *r = &s->connection[records_used];
+    if (closed)
+        return NULL;
+    if (records_used < STATS_CONNECTIONS &&
+        (records_used % RECORDS_AT_ONCE || stats_file_reserve(r, RECORDS_AT_ONCE * sizeof(*r)))) {
+        records_used++;
+        return r;
+    }
+    return ended_out != ended_in ? &s->connection[ended[ended_out++ % STATS_CONNECTIONS]] : NULL;
 }
 
-uint32_t stats_record(void) {
+struct stats_connection *stats_record(void) {
     struct stats_file *s = stats_file_now();
-    if (!s)
-        return EVIDENCE_NONE;
-    uint32_t i = EVIDENCE_NONE;
-    if (!spin_lock(&lock))
-        return i;
-    if (fresh_record(s)) {
-        i = records_used++;
-    } else if (ended_count && !closed) {
-        i = ended[ended_first];
-        ended_first = (ended_first + 1) % STATS_CONNECTIONS;
-        ended_count--;
+    if (!s || !spin_lock(&lock))
+        return NULL;
+    struct stats_connection *r = free_record(s);
+    if (r) {
+        __atomic_exchange_n(&r->state, (uint32_t)STATS_BEING_WRITTEN, __ATOMIC_ACQ_REL);
+        memset((char *)r + sizeof(r->state), 0, sizeof(*r) - sizeof(r->state));
+        r->serial = ++last_serial;
     } else {
         STORE(&s->header.lost_connections, s->header.lost_connections + 1);
     }
-    uint64_t serial = i == EVIDENCE_NONE ? 0 : ++last_serial;
     spin_unlock(&lock);
-    if (i == EVIDENCE_NONE)
-        return i;
-    struct stats_connection *r = &s->connection[i];
-    __atomic_exchange_n(&r->state, (uint32_t)STATS_BEING_WRITTEN, __ATOMIC_ACQ_REL);
-    memset((char *)r + sizeof(r->state), 0, sizeof(*r) - sizeof(r->state));
-    r->serial = serial;
-    return i;
+    return r;
 }
 
-void stats_record_ended(uint32_t record) {
+void stats_record_ended(const struct stats_connection *record) {
     if (!spin_lock(&lock))
         return; /* the record is not used again */
-    if (ended_count < STATS_CONNECTIONS)
-        ended[(ended_first + ended_count++) % STATS_CONNECTIONS] = (uint16_t)record;
+    ended[ended_in++ % STATS_CONNECTIONS] = (uint16_t)(record - stats_file_mapped->connection);
     spin_unlock(&lock);
 }
 
@@ -316,7 +303,7 @@ void stats_file_forked(void) {
     stats_file_mapped = NULL;
     if (stats_state != LIFE_REFUSED)
         stats_state = LIFE_NONE;
-    rows_used = records_used = ended_first = ended_count = 0;
+    rows_used = records_used = ended_in = ended_out = 0;
     closed = false;
     last_serial = 0;
     if (parents && !config()->no_syscalls)

@@ -56,14 +56,14 @@ static inline bool stats_file_wanted(void) {
 uint32_t stats_row(const struct stats_row *wanted);
 
 /* A new record: the caller fills it in and then releases its state as STATS_VALID.
- * EVIDENCE_NONE: open connections use all records. */
-uint32_t stats_record(void);
+ * NULL: open connections use all records. */
+struct stats_connection *stats_record(void);
 /* The connection of the record has ended: it may be used again. */
-void stats_record_ended(uint32_t record);
+void stats_record_ended(const struct stats_connection *record);
 
-/* This thread's counters of the connection's row, or of `other` while it has no row.  Lock held. */
+/* This thread's counters of the connection's row.  Lock held. */
 static inline struct stats_shard *stats_shard(struct stats_file *s, const struct evidence *e) {
-    return &s->shard[e->row == EVIDENCE_NONE ? 0 : e->row][thread_tag() % STATS_SHARDS];
+    return &s->shard[e->row][thread_tag() % STATS_SHARDS];
 }
 
 /* Add to one of them.  Lock held. */

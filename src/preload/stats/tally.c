@@ -13,11 +13,6 @@ enum { MOVE_AFTER = 64 };
 
 /* ---- the beginning of a connection, its row and its record ------------ */
 
-void tally_created(struct conn *c) {
-    if (evidence_begin(c))
-        c->epoch = 0; /* forces a look at its arm and its mode */
-}
-
 /* Asks for the addresses of both ends, once a connection. */
 static bool know_ends(struct conn *c, struct evidence *e) {
     struct sockaddr_storage peer = {0}, local = {0};
@@ -48,87 +43,65 @@ static const struct stats_address *endpoint_of(const struct evidence *e) {
     return local ? &e->local : &e->peer;
 }
 
-static void begin_record(const struct conn *c, struct evidence *e, const struct stats_row *row) {
-    e->record = stats_record();
-    if (e->record == EVIDENCE_NONE)
+/* The arm of e in this configuration. */
+static uint8_t arm_of(const struct evidence *e, const struct config *now) {
+    return e->experiment == now->experiment ? e->arm : NO_ARM;
+}
+
+/* The first bytes: the row and the record. */
+static void take_place(struct conn *c, struct evidence *e) {
+    if (LIKELY(e->placed) || !stats_file_now())
         return;
-    struct stats_connection *r = &stats_file_now()->connection[e->record];
+    struct stats_row row = {.role = e->role, .arm = arm_of(e, config()), .mode = c->policy.mode};
+    if (know_ends(c, e))
+        row.endpoint = *endpoint_of(e);
+    e->row = stats_row(&row);
+    e->placed = true;
+    stats_add(e, COUNT_CONNECTIONS, 1);
+    struct stats_connection *r = e->record = stats_record();
+    if (!r)
+        return;
     r->row = e->row;
     r->cookie = c->cookie;
     r->opened_ns = e->opened;
     r->peer = e->peer;
     r->local = e->local;
-    r->arm = row->arm;
-    r->mode = row->mode;
-    r->number = row->arm == NO_ARM ? 0 : e->number;
+    r->arm = row.arm;
+    r->mode = row.mode;
+    r->number = row.arm == NO_ARM ? 0 : e->number;
     r->first_write_us = UINT32_MAX;
     STORE_RELEASE(&r->state, STATS_VALID);
 }
 
-/* The first bytes: assign the row and the record. */
-static void take_place(struct conn *c, struct evidence *e) {
-    if (!stats_file_now())
-        return;
-    bool known = know_ends(c, e);
-    struct stats_row row = {
-        .role = e->role,
-        .arm = e->experiment == config()->experiment ? e->arm : NO_ARM,
-        .mode = c->policy.mode,
-    };
-    if (known)
-        row.endpoint = *endpoint_of(e);
-    e->row = stats_row(&row);
-    begin_record(c, e, &row);
-    stats_add(e, COUNT_CONNECTIONS, 1);
-}
-
 /* ---- moving counts ---------------------------------------------------- */
 
-static uint64_t found(const struct evidence *e, enum stats_counter what) {
-    return e->found[what - COUNT_SUSPECTS];
-}
-
-/* Adds to a counter what its count has grown by since `*told`.  A failed write is subtracted after it was
- * counted and perhaps moved: the difference may be negative. */
-static void moves32(uint64_t *counter, uint32_t now, uint32_t *told) {
-    if (now != *told)
-        __atomic_fetch_add(counter, (uint64_t)(int32_t)(now - *told), __ATOMIC_RELAXED);
-    *told = now;
-}
-
-static void moves64(uint64_t *counter, uint64_t now, uint64_t *told) {
-    if (now != *told)
-        __atomic_fetch_add(counter, now - *told, __ATOMIC_RELAXED);
-    *told = now;
-}
-
+/* A failed write is subtracted after it was counted and perhaps moved: the difference may be negative. */
 void tally_moves(struct conn *c) {
     struct evidence *e = c->evidence;
-    struct stats_file *s = stats_file_now();
+    struct stats_connection *r = e->record;
+    uint64_t now[COUNTED] = {0};
     e->since_moved = 0;
-    if (!s)
+    if (!stats_file_now())
         return;
-    uint64_t *counter = stats_shard(s, e)->counter;
-    for (size_t i = 0; i < CONN_COUNTERS; i++)
-        moves32(&counter[COUNT_WRITES + i], c->counts.counter[i], &e->told.counter[i]);
-    for (int i = 0; i < EVIDENCE_COUNTERS; i++)
-        moves64(&counter[COUNT_SUSPECTS + i], e->found[i], &e->told_found[i]);
-    moves32(&counter[COUNT_SMALL_WRITES], e->small_writes, &e->small_told);
-    moves32(&counter[COUNT_UNTRACKED], c->policy.untracked_io, &e->untracked_told);
-    moves64(&counter[COUNT_BYTES], LOAD(&c->counts.bytes), &e->told.bytes);
-    if (e->record == EVIDENCE_NONE)
+    evidence_counts(c, now);
+    for (unsigned i = 0; i < COUNTED; i++) {
+        bool short_one = i >= COUNT_WRITES && i < COUNT_SUSPECTS; /* of 32 bits */
+        if (now[i] != e->told[i])
+            stats_add(e, i, short_one ? (uint64_t)(int32_t)(now[i] - e->told[i]) : now[i] - e->told[i]);
+        e->told[i] = now[i];
+    }
+    if (!r)
         return;
-    struct stats_connection *r = &s->connection[e->record];
-    STORE(&r->messages, (uint64_t)c->counts.messages);
-    STORE(&r->bursts, (uint64_t)c->counts.bursts);
-    STORE(&r->writes, (uint64_t)c->counts.writes);
-    STORE(&r->bytes, c->counts.bytes);
-    STORE(&r->stalls_proved, found(e, COUNT_STALLS_PROVED));
-    STORE(&r->stalls_suspected, found(e, COUNT_STALLS_SUSPECTED));
-    STORE(&r->stalls_cured, found(e, COUNT_STALLS_CURED));
-    STORE(&r->stall_ns, found(e, COUNT_STALL_NS));
-    STORE(&r->stall_bound_ns, found(e, COUNT_STALL_BOUND_NS));
-    STORE(&r->peer_stalls, found(e, COUNT_PEER_STALLS));
+    STORE(&r->messages, now[COUNT_MESSAGES]);
+    STORE(&r->bursts, now[COUNT_BURSTS]);
+    STORE(&r->writes, now[COUNT_WRITES]);
+    STORE(&r->bytes, now[COUNT_BYTES]);
+    STORE(&r->stalls_proved, now[COUNT_STALLS_PROVED]);
+    STORE(&r->stalls_suspected, now[COUNT_STALLS_SUSPECTED]);
+    STORE(&r->stalls_cured, now[COUNT_STALLS_CURED]);
+    STORE(&r->stall_ns, now[COUNT_STALL_NS]);
+    STORE(&r->stall_bound_ns, now[COUNT_STALL_BOUND_NS]);
+    STORE(&r->peer_stalls, now[COUNT_PEER_STALLS]);
 }
 
 static void move_sometimes(struct conn *c, struct evidence *e) {
@@ -138,45 +111,39 @@ static void move_sometimes(struct conn *c, struct evidence *e) {
 
 /* ---- times ------------------------------------------------------------ */
 
+/* One more of `what`, which took `ns`; the counter behind it is the sum of these times. */
+static void count_time(const struct evidence *e, enum stats_counter what, uint64_t ns, uint64_t *histogram) {
+    stats_add(e, what, 1);
+    stats_add(e, what + 1, ns);
+    if (histogram)
+        __atomic_fetch_add(&histogram[histogram_bucket_of(ns, HISTOGRAM_STEPS)], 1, __ATOMIC_RELAXED);
+}
+
 static void count_first_write(const struct conn *c, struct evidence *e, uint64_t began) {
-    struct stats_file *s = stats_file_now();
+    struct stats_connection *r = e->record;
+    uint64_t us = (began - e->opened) / 1000;
     e->wrote = true;
-    if (!s)
+    count_time(e, COUNT_FIRST_WRITES, began - e->opened, NULL);
+    if (!r)
         return;
-    uint64_t ns = began - e->opened;
-    stats_add(e, COUNT_FIRST_WRITES, 1);
-    stats_add(e, COUNT_FIRST_WRITE_NS, ns);
-    if (e->record == EVIDENCE_NONE)
-        return;
-    uint64_t us = ns / 1000;
-    STORE(&s->connection[e->record].first_write_us,
-          us < UINT32_MAX ? (uint32_t)us : UINT32_MAX - 1);
-    STORE(&s->connection[e->record].cookie, c->cookie);
+    STORE(&r->first_write_us, us < UINT32_MAX ? (uint32_t)us : UINT32_MAX - 1);
+    STORE(&r->cookie, c->cookie);
 }
 
 static void count_answer(struct evidence *e, uint64_t began) {
     struct stats_file *s = stats_file_now();
-    uint64_t ns = began - e->input_at;
+    if (s)
+        count_time(e, COUNT_ANSWERS, began - e->input_at, stats_shard(s, e)->answer);
     e->input_at = 0;
-    if (!s)
-        return;
-    stats_add(e, COUNT_ANSWERS, 1);
-    stats_add(e, COUNT_ANSWER_NS, ns);
-    uint64_t *answer = stats_shard(s, e)->answer;
-    __atomic_fetch_add(&answer[histogram_bucket_of(ns, HISTOGRAM_STEPS)], 1, __ATOMIC_RELAXED);
 }
 
 static void count_exchange(struct evidence *e, uint64_t ns) {
     struct stats_file *s = stats_file_now();
-    if (!s)
+    struct stats_connection *r = e->record;
+    if (s)
+        count_time(e, COUNT_EXCHANGES, ns, stats_shard(s, e)->exchange);
+    if (!r)
         return;
-    stats_add(e, COUNT_EXCHANGES, 1);
-    stats_add(e, COUNT_EXCHANGE_NS, ns);
-    uint64_t *exchange = stats_shard(s, e)->exchange;
-    __atomic_fetch_add(&exchange[histogram_bucket_of(ns, HISTOGRAM_STEPS)], 1, __ATOMIC_RELAXED);
-    if (e->record == EVIDENCE_NONE)
-        return;
-    struct stats_connection *r = &s->connection[e->record];
     uint16_t *coarse = &r->exchange[histogram_bucket_of(ns, COARSE_STEPS)];
     STORE(&r->exchanges, r->exchanges + 1);
     STORE(&r->exchange_ns, r->exchange_ns + ns);
@@ -189,12 +156,8 @@ static void count_exchange(struct evidence *e, uint64_t ns) {
 /* The open message is over: count it by its number of small writes. */
 static void count_burst(struct evidence *e, unsigned small) {
     if (small >= 2)
-        stats_add(e,
-                    small == 2   ? COUNT_BURSTS_2
-                    : small == 3 ? COUNT_BURSTS_3
-                    : small < 8  ? COUNT_BURSTS_4_7
-                                 : COUNT_BURSTS_8,
-                    1);
+        stats_add(e, small < 4 ? COUNT_BURSTS_2 + small - 2 : small < 8 ? COUNT_BURSTS_4_7 : COUNT_BURSTS_8,
+                  1);
 }
 
 /* ---- events ------------------------------------------------------------ */
@@ -207,8 +170,7 @@ void tally_write_begins(struct conn *c) {
     struct evidence *e = c->evidence;
     if (c->policy.message_bytes || LOAD(&clock_stopped))
         return; /* not the first write of a message; or no clock may be read */
-    if (UNLIKELY(e->row == EVIDENCE_NONE))
-        take_place(c, e);
+    take_place(c, e);
     e->message_began = clock_now();
 }
 
@@ -223,7 +185,7 @@ static void answered_early(struct evidence *e) {
 void tally_written(struct conn *c, const struct policy_action *action) {
     struct evidence *e = c->evidence;
     uint64_t began = e->early ? e->early : e->message_began;
-    e->small_writes += action->small_write;
+    evidence_add(e, COUNT_SMALL_WRITES, action->small_write);
     if (action->new_message && began) {
         if (UNLIKELY(!e->wrote))
             count_first_write(c, e, began);
@@ -237,7 +199,7 @@ void tally_written(struct conn *c, const struct policy_action *action) {
 void tally_unsent(struct conn *c, const struct policy_action *action) {
     struct evidence *e = c->evidence;
     if (action)
-        e->small_writes -= action->small_write;
+        evidence_add(e, COUNT_SMALL_WRITES, 0 - (uint64_t)action->small_write);
     if (c->policy.message_bytes == 0)
         e->message_began = 0;
     answered_early(e);
@@ -247,8 +209,7 @@ void tally_input(struct conn *c, uint64_t now) {
     struct evidence *e = c->evidence;
     if (UNLIKELY(LOAD(&clock_stopped) != 0))
         return;
-    if (UNLIKELY(e->row == EVIDENCE_NONE))
-        take_place(c, e);
+    take_place(c, e);
     if (e->message_began == 0 && e->input_at) { /* more of the same input */
         move_sometimes(c, e);
         return;
@@ -280,25 +241,21 @@ static uint64_t unseen_of(const struct conn *c, const struct kernel_tcp_info *no
 
 void tally_ends(struct conn *c, const struct kernel_tcp_info *now) {
     struct evidence *e = c->evidence;
-    struct stats_file *s = stats_file_now();
-    if (!s || e->ended)
+    if (!stats_file_now() || evidence_add(e, COUNT_CONNECTIONS_ENDED, 0))
         return;
     uint64_t unseen = unseen_of(c, now);
     if (c->counts.writes + c->counts.reads + unseen == 0)
         return;
-    if (e->row == EVIDENCE_NONE)
-        take_place(c, e);
-    e->ended = true;
+    take_place(c, e);
+    evidence_add(e, COUNT_CONNECTIONS_ENDED, 1);
     tally_moves(c);
     count_burst(e, c->policy.small_writes);
     stats_add(e, COUNT_SEGMENTS, now ? now->segments_out : 0);
     stats_add(e, COUNT_UNSEEN_BYTES, unseen);
-    stats_add(e, COUNT_CONNECTIONS_ENDED, 1);
-    if (e->record == EVIDENCE_NONE)
+    if (!e->record)
         return;
-    struct stats_connection *r = &s->connection[e->record];
-    STORE(&r->segments, now ? (uint64_t)now->segments_out : 0);
-    STORE(&r->ended_ns, clock_now());
+    STORE(&e->record->segments, now ? (uint64_t)now->segments_out : 0);
+    STORE(&e->record->ended_ns, clock_now());
     stats_record_ended(e->record);
 }
 
@@ -309,28 +266,21 @@ void conn_ends(struct conn *c) {
 
 /* ---- arms -------------------------------------------------------------- */
 
-static bool settle_arm(struct conn *c, struct evidence *e, const struct config *now) {
-    static uint64_t serial;
-    if (e->arm_known)
-        return true;
-    if (now->arms.count) {
-        if (!know_ends(c, e))
-            return false;
-        uint64_t number = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
-        uint64_t key =
-            assignment_key(now->arms.seed, now->arms.assignment, number, &e->peer, endpoint_of(e));
-        e->number = (uint32_t)number;
-        e->arm = (uint8_t)assignment_arm(key, now->arms.weight, now->arms.count);
-    }
-    e->arm_known = true;
-    e->experiment = now->experiment;
-    return true;
-}
-
 bool tally_mode(struct conn *c, const struct config *now, enum mode *mode) {
+    static uint64_t serial;
     struct evidence *e = c->evidence;
-    bool settled = settle_arm(c, e, now);
-    bool takes_part = e->arm != NO_ARM && e->experiment == now->experiment;
-    *mode = takes_part ? (enum mode)now->arms.mode[e->arm] : now->mode;
+    bool settled = e->experiment || now->arms.count == 0 || know_ends(c, e);
+    if (settled && !e->experiment) {
+        e->experiment = now->experiment;
+        if (now->arms.count) {
+            uint64_t number = __atomic_add_fetch(&serial, 1, __ATOMIC_RELAXED);
+            uint64_t key =
+                assignment_key(now->arms.seed, now->arms.assignment, number, &e->peer, endpoint_of(e));
+            e->number = (uint32_t)number;
+            e->arm = (uint8_t)assignment_arm(key, now->arms.weight, now->arms.count);
+        }
+    }
+    uint8_t arm = arm_of(e, now);
+    *mode = arm != NO_ARM ? (enum mode)now->arms.mode[arm] : now->mode;
     return settled;
 }
