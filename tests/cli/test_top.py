@@ -94,8 +94,8 @@ def test_ended_processes_are_counted_and_not_shown(tmp_path):
     (70, "PID PROGRAM ENDPOINT EXCH/S MEDIAN STALL/S CURED"),
 ])
 def test_a_narrow_terminal_shows_stalls_and_cures(columns, headings):
-    """At 60 columns a line ended behind the median, and later at 40 behind the endpoint; stalls, by which it is
-    sorted, were not shown."""
+    """At 60 columns a line ended behind the median, and later at 40 behind the endpoint; stalls, by which it
+    is sorted, were not shown."""
     with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=columns) as terminal:
         screen = terminal.wait_for(rf"^ *{process.pid} (python3\.\d+ +)?[\w ]*[\d.:]+ .* [1-9][\d.]* +0$")
@@ -268,8 +268,8 @@ def test_without_any_statistics_it_looks_at_the_whole_host():
 
 
 def test_a_watched_scan_fits_the_screen_and_says_how_it_ends():
-    """The verdict was above the upper edge of the terminal, later still where there were streams without answers.
-    And nothing said that Ctrl-C ends it, not q."""
+    """The verdict was above the upper edge, later still where there were streams without answers.  And nothing
+    said that Ctrl-C ends it, not q."""
     with contextlib.ExitStack() as stack, \
          Terminal(COMMAND, "scan", "--watch", columns=100, lines=17) as terminal:
         peers = [stack.enter_context(AnsweringPeer()) for _ in range(9)]
