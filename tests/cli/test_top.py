@@ -268,7 +268,7 @@ def test_without_any_statistics_it_looks_at_the_whole_host():
 
 
 def test_a_watched_scan_fits_the_screen_and_says_how_it_ends():
-    """The verdict was above the upper edge, later still where there were streams without answers.  And nothing
+    """The verdict was above the upper edge, later where there were streams without answers.  And nothing
     said that Ctrl-C ends it, not q."""
     with contextlib.ExitStack() as stack, \
          Terminal(COMMAND, "scan", "--watch", columns=100, lines=17) as terminal:
