@@ -286,6 +286,14 @@ def test_an_experiment_shares_no_connection():
             assert unstall("detach", *target).returncode == 0
 
 
+def test_doctor_does_not_take_it_for_a_cure():
+    """It said "unstall attach cures it already", of which half of the connections know nothing."""
+    with talking() as talker, experiment(talker.pid):
+        told = unstall("doctor", talker.pid).stdout
+    assert ": an experiment of unstall ab cures some of its connections\n" in told
+    assert "some of its connections are cured without" in " ".join(told.split())
+
+
 def test_list_names_it():
     with talking() as talker, experiment(talker.pid):
         assert re.match(rf"pid-{talker.pid}\s.*mode of an experiment", unstall("attach", "--list").stdout)

@@ -27,8 +27,9 @@ bool diagnosis_cured(const struct diagnosis *d) {
 
 const char *diagnosis_verdict(const struct diagnosis *d) {
     if (diagnosis_cured(d) && !d->process.library[0])
-        return guard_cures(d) ? "the supervisor of unstall run cures it already"
-                        : "unstall attach cures it already";
+        return guard_cures(d)  ? "the supervisor of unstall run cures it already"
+               : d->experiment ? "an experiment of unstall ab cures some of its connections"
+                               : "unstall attach cures it already";
     if (d->live && d->process.library[0])
         return d->works ? "the library is loaded" : "the library is loaded, and does nothing";
     if (d->live)
@@ -45,9 +46,9 @@ static void remarks_of_process(struct diagnosis *d) {
         REMARK("it was started with more rights than its caller, or with another security profile "
                "(AT_SECURE): ld.so then ignores LD_PRELOAD, and the library ignores its variables");
     if (d->attached[0])
-        REMARK("attached as %s: its connections are cured without the library, and read back the program's "
+        REMARK("attached as %s: %s connections are cured without the library, and read back the program's "
                "own TCP_NODELAY",
-               d->attached);
+               d->attached, d->experiment ? "some of its" : "its");
     if (d->fetcher)
         REMARK("attached without privilege: unstall attach (process %d) sets TCP_NODELAY on its connections, "
                "on new ones within a second",

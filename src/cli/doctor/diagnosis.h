@@ -26,6 +26,7 @@ struct diagnosis {
     struct process_facts process;
     char stats_file[PATH_MAX]; /* its statistics, or "" */
     char attached[64];         /* the name of the attachment that cures it (`unstall attach --list`), or "" */
+    bool experiment;           /* it is an experiment of `unstall ab` */
     char attached_port[64];    /* the same of one to a port that a socket of it has at one end, or "" */
     unsigned port;
     pid_t fetcher;          /* the command that attaches to it by pidfd_getfd(2), or 0 */

@@ -87,9 +87,10 @@ static void ask_attachments(struct diagnosis *d) {
         if (!list[i].known || !its)
             continue;
         bool has_sockets = take_attached(d, c->port);
-        if (!c->port)
+        if (!c->port) {
             snprintf(d->attached, sizeof(d->attached), "%s", list[i].name);
-        else if (has_sockets) {
+            d->experiment = c->experiment.arms > 0;
+        } else if (has_sockets) {
             snprintf(d->attached_port, sizeof(d->attached_port), "%s", list[i].name);
             d->port = c->port;
         }
