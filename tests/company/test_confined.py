@@ -9,8 +9,8 @@ import time
 import pytest
 
 from clients import EXCHANGES, binary, checking_peer
-from harness import (CURING_MODES, MODES, STALL_MS, AnsweringPeer, ScriptedPeer, mode_env, pattern, run,
-                     run_client, run_directed, skip, stats_directory)
+from harness import (CURING_MODES, MODES, STALL_MS, AnsweringPeer, ScriptedPeer, mode_env, pattern, refuses,
+                     run, run_client, run_directed, skip, stats_directory)
 
 ALL = ("bare", *MODES)
 TRIES = 5
@@ -138,12 +138,6 @@ def test_each_task_answers_a_signal(how, mode):
 
 # ---- calls that the kernel refuses -------------------------------------------
 
-
-def refuses(call, where, value, error):
-    """A program that runs another one, whose call is refused where it has this argument."""
-    return binary("refuses", f"-DCALL=SYS_{call}", f"-DWHERE={where}", f"-DVALUE={value}", f"-DERROR={error}")
-
-
 @pytest.mark.parametrize("mode", ALL)
 def test_a_refused_tcp_nodelay_ends_the_holds(mode):
     """As by an LSM, or a BPF program of the cgroup: each message was held for the kernel's 200 ms.  Bare it
@@ -154,10 +148,8 @@ def test_a_refused_tcp_nodelay_ends_the_holds(mode):
     assert done.median_ms < 100
 
 
-
 FORKS = ("held at fork", "held at _Fork", "held at an unseen fork", "a child of fork holds",
-         "a child of _Fork holds",
-         "a child of an unseen fork holds", "held by another thread at fork")
+         "a child of _Fork holds", "a child of an unseen fork holds", "held by another thread at fork")
 
 
 @pytest.mark.parametrize("mode", ALL)

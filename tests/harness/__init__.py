@@ -3,7 +3,8 @@
 strace, peers on loopback."""
 
 from .cgroups import cgroup, cgroup_mount
-from .client import ClientRun, PROGRAMS, STALL_MS, WARM, judged, program, run_client, run_judged
+from .client import (ClientRun, PROGRAMS, STALL_MS, WARM, judged, program, refuses, run_client,
+                     run_judged, run_with_peer)
 from .command import (COMMAND, VERDICT_CODES, command_of_everybody, control_of, on_terminal, unstall,
                       with_capabilities)
 from .compile import CC, compile_c, compile_go, compile_rust

@@ -78,6 +78,21 @@ def run_client(binary, mode, *arguments, timeout=60, preloaded=None, **variables
     return ClientRun(facts, done.stdout, done.stderr)
 
 
+def refuses(call, where, value, error=None):
+    """A program that runs another one, whose call fails, or ends it, where it has this argument."""
+    action = f"SECCOMP_RET_ERRNO|{error}" if error else "SECCOMP_RET_KILL_PROCESS"
+    return compile_c(SOURCE_ROOT / "tests/company/programs/refuses.c", f"-DCALL=SYS_{call}",
+                     f"-DWHERE={where}", f"-DVALUE={value}", f"-DACTION={action}")
+
+
+def run_with_peer(name, mode, *arguments, received=None, **variables):
+    """run_client of such a program with a peer of its own, which is brought these bytes if they are given."""
+    with AnsweringPeer() as peer:
+        done = run_client(program(name), mode, *peer.target, *arguments, **variables)
+    assert received is None or bytes(peer.connections[0].received) == received
+    return done
+
+
 def judged(measure, cured, tries=TRIES):
     """The run that measure() gives; one that is not as it shall be, `cured` or stalling, is measured again.
 

@@ -14,41 +14,26 @@ from pathlib import Path
 
 import pytest
 
-from harness import (CURING_MODES, LIB, MODES, STALL_MS, AnsweringPeer, bare_env, judged, least,
-                     mode_env, pattern, preload_env, program, read_reports, report_pattern, run,
-                     run_client, run_judged, skip)
+from harness import (CURING_MODES, LIB, MODES, STALL_MS, AnsweringPeer, bare_env, judged, least, mode_env,
+                     pattern, preload_env, program, read_reports, report_pattern, run, run_client, run_judged,
+                     run_with_peer, skip)
 
+# A value of each kind; the others are rows of tests/unit/test_config_values.c.
 GOOD = [
-    *[("UNSTALL_MODE", mode) for mode in ("off", "observe", "nodelay", "cork", "coalesce", "auto")],
-    ("UNSTALL_NODELAY", "always"),
-    ("UNSTALL_WINDOW_US", "500"), ("UNSTALL_WINDOW_US", "100000"),
-    ("UNSTALL_SMALL", "1"), ("UNSTALL_SMALL", "4096"), ("UNSTALL_SMALL", "65536"),
-    ("UNSTALL_OVERRIDE", "0"), ("UNSTALL_OVERRIDE", "1"),
-    ("UNSTALL_PORTS", "80"), ("UNSTALL_PORTS", "80,8000-8999,!8443"), ("UNSTALL_PORTS", "!22"),
-    ("UNSTALL_PEERS", "10.0.0.0/8"), ("UNSTALL_PEERS", "!127.0.0.1,::1,fe80::/10,0.0.0.0/0"),
-    ("UNSTALL_PROGRAMS", "python3,!java"),
-    ("UNSTALL_CHILDREN", "0"), ("UNSTALL_CHILDREN", "1"),
-    ("UNSTALL_VERBOSE", "0"), ("UNSTALL_LOG", "stderr"),
+    ("UNSTALL_MODE", "observe"), ("UNSTALL_NODELAY", "always"), ("UNSTALL_WINDOW_US", "100000"),
+    ("UNSTALL_SMALL", "1"), ("UNSTALL_OVERRIDE", "0"), ("UNSTALL_PORTS", "80,8000-8999,!8443"),
+    ("UNSTALL_PEERS", "!127.0.0.1,::1,fe80::/10,0.0.0.0/0"), ("UNSTALL_PROGRAMS", "python3,!java"),
+    ("UNSTALL_CHILDREN", "1"), ("UNSTALL_VERBOSE", "0"), ("UNSTALL_LOG", "stderr"),
 ]
 
 # variable, value, a word of the expected form
 BAD = [
-    ("UNSTALL_MODE", "fast", "auto"), ("UNSTALL_MODE", "", "auto"), ("UNSTALL_MODE", "AUTO", "auto"),
+    ("UNSTALL_MODE", "fast", "auto"), ("UNSTALL_MODE", "a=b", "default"), ("UNSTALL_MODE", "", "default"),
     ("UNSTALL_NODELAY", "sometimes", "always"),
-    ("UNSTALL_WINDOW_US", "499", "500"), ("UNSTALL_WINDOW_US", "100001", "100000"),
-    ("UNSTALL_WINDOW_US", "1min", "500"), ("UNSTALL_WINDOW_US", "", "500"),
-    ("UNSTALL_WINDOW_US", "99999999999999999999", "500"), ("UNSTALL_WINDOW_US", "-1000", "500"),
-    ("UNSTALL_SMALL", "0", "bytes"), ("UNSTALL_SMALL", "-1", "bytes"), ("UNSTALL_SMALL", "4x", "bytes"),
-    ("UNSTALL_OVERRIDE", "yes", "1"), ("UNSTALL_CHILDREN", "2", "1"),
-    ("UNSTALL_THREAD", "sometimes", "own"),
-    ("UNSTALL_PORTS", "http", "80"), ("UNSTALL_PORTS", "70000", "80"), ("UNSTALL_PORTS", "90-80", "80"),
-    ("UNSTALL_PORTS", "80,", "80"), ("UNSTALL_PORTS", "80-", "80"), ("UNSTALL_PORTS", "!", "80"),
-    ("UNSTALL_PEERS", "localhost", "10.0.0.0/8"), ("UNSTALL_PEERS", "10.0.0.0/33", "10.0.0.0/8"),
-    ("UNSTALL_PEERS", "::1/129", "10.0.0.0/8"), ("UNSTALL_PEERS", "1.2.3", "10.0.0.0/8"),
-    ("UNSTALL_PEERS", "10.0.0.0/", "10.0.0.0/8"),
-    ("UNSTALL_PROGRAMS", "/usr/bin/python3", "python3"),
-    ("UNSTALL_REPORT", "", "stderr"), ("UNSTALL_REPORT", "-", "stderr"),
-    ("UNSTALL_VERBOSE", "loud", "0"),
+    ("UNSTALL_WINDOW_US", "499", "500"), ("UNSTALL_SMALL", "4x", "bytes"), ("UNSTALL_OVERRIDE", "yes", "1"),
+    ("UNSTALL_CHILDREN", "2", "1"), ("UNSTALL_THREAD", "sometimes", "own"), ("UNSTALL_PORTS", "80,", "80"),
+    ("UNSTALL_PEERS", "10.0.0.0/33", "10.0.0.0/8"), ("UNSTALL_PROGRAMS", "/usr/bin/python3", "python3"),
+    ("UNSTALL_REPORT", "", "stderr"), ("UNSTALL_VERBOSE", "loud", "0"),
 ]
 
 
@@ -69,7 +54,7 @@ def test_bad_value_costs_one_line_and_nothing_else(name, value, expected):
     ours = [line for line in done.stderr.splitlines() if "UNSTALL" in line]
     assert done.stderr.replace("".join(f"{line}\n" for line in ours), "") == bare.stderr
     (line,) = ours
-    assert name in line and value in line and expected in line.split(name, 1)[1]
+    assert line.startswith(f"unstall: {name}={value}:") and expected in line.split(name, 1)[1]
 
 
 @pytest.mark.parametrize("name, value, expected", BAD)
@@ -88,12 +73,12 @@ def test_bad_value_leaves_the_default(name, value, expected):
 
 
 @pytest.mark.parametrize("name", ["UNSTALL_MODUS", "UNSTALL_", "UNSTALL_MODE_", "UNSTALL_MODES",
-                                  "UNSTALL_mode", "UNSTALL_WINDOW"])
+                                  "UNSTALL_mode", "UNSTALL_WINDOW", f"UNSTALL_{60 * 'X'}"])
 def test_unknown_name_costs_one_line(name):
     done = run(["/bin/echo", "out"], preload_env(**{name: "value"}))
     assert done.stdout == "out\n"
     (line,) = done.stderr.splitlines()
-    assert name in line and "value" in line and "expected" in line
+    assert name[:20] in line and "libunstall(7)" in line and "expected" in line
 
 
 def test_names_that_only_look_alike_are_left_alone():
@@ -129,32 +114,26 @@ def stalls(address="127.0.0.1", mode="auto", wanted=True, **variables):
     return judged(measure, not wanted).stalls
 
 
-@pytest.mark.parametrize("value",
-                         ["{port}", "1,2,{port}", "{below}-{above}", "1-65535", "!1", "!1,!2,{port}"])
+@pytest.mark.parametrize("value", ["{port}", "{below}-{above}", "!1"])
 def test_included_port_is_cured(value):
     assert not stalls(wanted=False, UNSTALL_PORTS=value)
 
 
-@pytest.mark.parametrize("value", ["1", "{below},{above}", "1-{below}", "!{port}", "1-65535,!{port}",
-                                   "!{below}-{above}"])
+@pytest.mark.parametrize("value", ["1-{below}", "!{port}"])
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_excluded_port_stalls(value, mode):
     assert stalls(mode=mode, UNSTALL_PORTS=value)
 
 
 @pytest.mark.parametrize("address, value", [
-    ("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "127.0.0.0/8"), ("127.0.0.1", "10.0.0.0/8,127.0.0.0/30"),
-    ("127.0.0.1", "0.0.0.0/0"), ("127.0.0.1", "!10.0.0.0/8"), ("::1", "::1"), ("::1", "::/0"),
-    ("::1", "!::2"), ("127.0.0.1", "!::1"),
+    ("127.0.0.1", "10.0.0.0/8,127.0.0.0/30"), ("127.0.0.1", "!::1"), ("::1", "::1"),
 ])
 def test_included_peer_is_cured(address, value):
     assert not stalls(address, wanted=False, UNSTALL_PEERS=value)
 
 
 @pytest.mark.parametrize("address, value", [
-    ("127.0.0.1", "10.0.0.0/8"), ("127.0.0.1", "!127.0.0.1"), ("127.0.0.1", "127.0.0.2/31"),
-    ("127.0.0.1", "127.0.0.0/8,!127.0.0.1/32"), ("127.0.0.1", "::1"), ("::1", "127.0.0.1"),
-    ("::1", "!::1/128"), ("::1", "::2/127"),
+    ("127.0.0.1", "127.0.0.0/8,!127.0.0.1/32"), ("127.0.0.1", "::1"), ("::1", "!::1/128"),
 ])
 def test_excluded_peer_stalls(address, value):
     assert stalls(address, UNSTALL_PEERS=value)
@@ -313,9 +292,7 @@ def test_report_is_named_by_the_process(tmp_path):
 
 
 def test_report_of_each_process_of_a_family(tmp_path):
-    with AnsweringPeer() as peer:
-        run_client(program("child_exchanges"), "auto", *peer.target, 8,
-                   UNSTALL_REPORT=report_pattern(tmp_path))
+    run_with_peer("child_exchanges", "auto", 8, UNSTALL_REPORT=report_pattern(tmp_path))
     assert len(read_reports(tmp_path)) == 2
 
 

@@ -97,10 +97,10 @@ def test_what_is_found(mode, name, tmp_path):
     assert is_so(found), found
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_a_child_counts_its_own_alone(mode, tmp_path):
+@pytest.mark.parametrize("mode, how", [*[(mode, "F") for mode in MODES], ("auto", "_"), ("auto", "C")])
+def test_a_child_counts_its_own_alone(mode, how, tmp_path):
     with stats_directory() as directory:
-        done = run_client(program("scripted"), mode, *"w10 w10 r c w10 r F w10 w10 w10 r w10 r".split(),
+        done = run_client(program("scripted"), mode, *f"w10 w10 r c w10 r {how} w10 w10 w10 r w10 r".split(),
                           UNSTALL_STATS=directory, UNSTALL_REPORT=report_pattern(tmp_path))
         assert done.facts["mapped"] == 1, "its parent's file is not there"
         files = [[file.total(name) for name in ("connections", "writes", "bytes", "bursts", "exchanges")]

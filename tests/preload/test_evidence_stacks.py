@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import (AnsweringPeer, IS_32, SOURCE_ROOT, compile_c, patiently, preload_env, program, run,
-                     run_client, run_strace, stats_directory, stats_flag)
+from harness import (AnsweringPeer, IS_32, SOURCE_ROOT, compile_c, patiently, preload_env, program, refuses,
+                     run, run_client, run_strace, stats_directory, stats_flag)
 
 COUNT = 12
 MOST = 24576
@@ -194,8 +194,9 @@ def test_descriptors_and_numbers_are_as_without():
 def test_a_filter_that_ends_who_asks_too_much_ends_nobody():
     """A seccomp filter from outside may know process_vm_readv as a reason to kill."""
     with stats_directory() as directory, AnsweringPeer() as peer:
-        env = preload_env("observe", UNSTALL_STATS=directory, UNSTALL_PROGRAMS="!strict_exec")
-        run([program("strict_exec"), program("two_places"), *peer.target, COUNT], env)
+        strict = refuses("process_vm_readv", 5, 0)
+        env = preload_env("observe", UNSTALL_STATS=directory, UNSTALL_PROGRAMS=f"!{strict.name}")
+        run([strict, program("two_places"), *peer.target, COUNT], env)
         found = stacks_in(directory)
     (pattern,) = found["patterns"]
     assert len(pattern["occurrences"]) == 4

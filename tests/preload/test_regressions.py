@@ -19,8 +19,8 @@ import pytest
 
 from harness import (BEGIN, CURING_MODES, END, LIB, MODES, PROGRAMS, WIDE, AnsweringPeer, ScriptedPeer,
                      SilentPeer, bare_env, compile_c, judged, least, mode_env, pattern, preload_env, program,
-                     read_reports, report_pattern, request_all, run, run_client, run_judged, run_strace, skip,
-                     started_server, wait_until)
+                     read_reports, report_pattern, request_all, run, run_client, run_judged, run_strace,
+                     run_with_peer, skip, started_server, wait_until)
 
 ALL = ("bare", *MODES)
 WARM_UP = 8  # exchanges after which auto holds
@@ -57,9 +57,7 @@ def test_a_write_of_nothing_keeps_a_hold(how, mode):
     ("early", "open"), ("late", "open"), ("early", "closed"), ("late", "closed"), ("child", "child")])
 def test_a_connection_that_was_passed_on_reads_back_as_the_application_left_it(received, old_number, mode):
     """Its new number read back TCP_NODELAY=1, set by us for writes to its old one."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("was_passed_back"), mode, *peer.target, 0, 0, received, old_number,
-                          timeout=20)
+    done = run_with_peer("was_passed_back", mode, 0, 0, received, old_number, timeout=20)
     assert done.facts["nodelay"] == 0
 
 
@@ -80,9 +78,7 @@ def test_a_first_write_that_fails_can_be_followed_by_a_poll(mode, tmp_path):
 @pytest.mark.parametrize("how", ["read", "recvmmsg", "syscall"])
 def test_the_end_of_the_stream_is_no_input(how, mode, tmp_path):
     """recvmmsg fills all its messages with nothing there, and their number was taken for bytes."""
-    with AnsweringPeer() as peer:
-        run_client(program("was_end_of_stream"), mode, *peer.target, 1, 0, how,
-                   UNSTALL_REPORT=report_pattern(tmp_path))
+    run_with_peer("was_end_of_stream", mode, 1, 0, how, UNSTALL_REPORT=report_pattern(tmp_path))
     assert [report["reads"] for report in read_reports(tmp_path)] == [1]
 
 
@@ -136,11 +132,10 @@ def test_setuid_is_answered_by_our_thread_too(mode):
 @pytest.mark.parametrize("how", ["close", "fclose", "none"])
 def test_nothing_of_ours_goes_to_a_descriptor_2_that_is_not_stderr(how, mode):
     """Closed and reused by a connection, it was sent our report."""
-    with AnsweringPeer() as peer:
-        run_client(program("was_stderr_reborn"), mode, *peer.target, 12, 0, how, UNSTALL_REPORT="stderr",
-                   UNSTALL_VERBOSE=1, UNSTALL_WINDOW_US="not a number",
-                   preexec_fn=(lambda: os.close(2)) if how == "none" else None)
-    assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
+    run_with_peer("was_stderr_reborn", mode, 12, 0, how, UNSTALL_REPORT="stderr", UNSTALL_VERBOSE=1,
+                  UNSTALL_WINDOW_US="not a number",
+                  preexec_fn=(lambda: os.close(2)) if how == "none" else None,
+                  received=pattern(12 * EXCHANGE))
 
 
 @pytest.mark.parametrize("mode", ALL)
@@ -262,30 +257,18 @@ def test_answers_that_are_read_unseen_make_no_one_way_stream(mode):
 
 
 @pytest.mark.parametrize("mode", ALL)
-@pytest.mark.parametrize("how", ["pthread_exit", "pthread_cancel"])
-def test_a_process_whose_main_thread_has_ended_ends_with_the_last_one(how, mode):
-    """The window's thread, made after that, kept it alive for ever."""
-    done = run_judged(program("was_without_main_thread"), mode, 8, 0, how, timeout=10)
-    if mode in CURING_MODES:
-        assert not done.stalls
-
-
-@pytest.mark.parametrize("mode", ALL)
 @pytest.mark.parametrize("how", ["ppoll", "pselect"])
 def test_a_handler_may_end_the_turn_within_a_wait(how, mode):
     """After a wait that is asked first the open turn was taken for granted (SIGSEGV)."""
-    with AnsweringPeer() as peer:
-        run_client(program("was_handler_in_poll"), mode, *peer.target, WARM_UP, 0, how, timeout=20)
-    assert bytes(peer.connections[0].received) == pattern((WARM_UP + 1) * EXCHANGE)
+    run_with_peer("was_handler_in_poll", mode, WARM_UP, 0, how, timeout=20,
+                  received=pattern((WARM_UP + 1) * EXCHANGE))
 
 
 @pytest.mark.parametrize("mode", ALL)
 def test_a_wait_writes_no_further_than_the_kernel(mode):
     """The kernel goes by words of `long`.  We copied words of 8 bytes and wrote them back: SIGSEGV, or the
     loss of what another thread had stored behind a set of a 32-bit program."""
-    with AnsweringPeer() as peer:
-        run_client(program("was_end_of_set"), mode, *peer.target, WARM_UP, timeout=20)
-    assert bytes(peer.connections[0].received) == pattern((WARM_UP + 1) * EXCHANGE)
+    run_with_peer("was_end_of_set", mode, WARM_UP, timeout=20, received=pattern((WARM_UP + 1) * EXCHANGE))
 
 
 @pytest.mark.parametrize("mode", CURING_MODES)
@@ -294,10 +277,8 @@ def test_a_push_during_a_slow_send_does_not_forget_what_comes_after_it(mode):
     slow = compile_c(PROGRAMS / "slow_sends.c", "-shared", "-fPIC")
 
     def median_ms():
-        with AnsweringPeer() as peer:
-            done = run_client(program("put_write"), mode, *peer.target, 12, LD_PRELOAD=f"{LIB}:{slow}",
-                              UNSTALL_THREAD="always")
-        assert bytes(peer.connections[0].received) == pattern(12 * EXCHANGE)
+        done = run_with_peer("put_write", mode, 12, LD_PRELOAD=f"{LIB}:{slow}", UNSTALL_THREAD="always",
+                             received=pattern(12 * EXCHANGE))
         return done.median_ms
 
     assert least(median_ms, 30) < 30  # two sends of 5 ms, and no stall
@@ -356,8 +337,7 @@ def test_a_socket_whose_protocol_has_the_number_of_tcp_is_no_connection(mode, tm
 @pytest.mark.parametrize("mode", ALL)
 def test_a_copy_made_unseen_reads_back_what_the_application_left(mode):
     """Closing the known number left our TCP_NODELAY=1 to the copy, where it looked like the application's."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("was_copied_unseen"), mode, *peer.target, 8)
+    done = run_with_peer("was_copied_unseen", mode, 8)
     assert done.facts["nodelay"] == 0
 
 
@@ -415,12 +395,6 @@ def test_a_report_beyond_the_files_limit_is_no_trouble_of_the_program(tmp_path):
 
 
 @pytest.mark.parametrize("mode", ALL)
-def test_a_small_stack_is_enough(mode):
-    """A select while a turn was open took 24 KiB of it, a buffered send 16 (SIGSEGV)."""
-    assert run_judged(program("was_small_stack"), mode, 12).stalls is (mode not in CURING_MODES)
-
-
-@pytest.mark.parametrize("mode", ALL)
 @pytest.mark.parametrize("how, status", [("end", 5), ("exec", 6), ("failed_exec", 0), ("abort", -6),
                                          ("write", 0), ("fork", 0)])
 def test_a_handler_with_a_small_stack(how, status, mode, tmp_path):
@@ -441,37 +415,6 @@ def test_a_descriptor_met_by_two_threads_at_once_is_one_connection(mode):
     with SilentPeer() as peer:
         done = run_client(program("was_met_by_two"), mode, *peer.target, 200)
     assert done.facts["undone"] == 0
-
-
-@pytest.mark.parametrize("mode", ALL)
-def test_a_write_blocked_at_the_close_tells_the_next_connection_nothing(mode):
-    """The next one had its number and its place: an error that was not its own ended its cure."""
-    def segments():
-        with AnsweringPeer() as peer:
-            done = run_client(program("was_closed_under_write"), mode, *peer.target, 15)
-        assert done.facts["failed"] == errno.ECONNRESET
-        return done.facts["segments"] - done.facts["sent_again"]
-
-    assert least(segments, 13) == (12 if mode in ("auto", "cork", "coalesce") else 24)
-
-
-@pytest.mark.parametrize("mode", ALL)
-def test_a_reply_after_shutdown_does_not_let_a_write_succeed(mode):
-    """In coalesce it revived the connection: the next small write was buffered instead of refused."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("was_shut_then_answered"), mode, *peer.target, WARM_UP)
-    assert done.facts["refused"] == errno.EPIPE
-
-
-@pytest.mark.parametrize("way",
-                         ["read", "readv", "recv", "recvfrom", "recvmsg", "sendfile", "splice", "sendmmsg",
-                                 "option"])
-@pytest.mark.parametrize("mode", ["bare", "coalesce"])
-def test_an_error_met_by_another_call_lets_no_write_succeed(mode, way):
-    """In coalesce the next small write was buffered, because no write had met the error yet."""
-    with ScriptedPeer(*[EXCHANGE] * WARM_UP, told=True, resets=True) as peer:
-        done = run_client(program("was_met_elsewhere"), mode, *peer.target, WARM_UP, 0, way)
-    assert (done.facts["met"], done.facts["refused"]) == (errno.ECONNRESET, errno.EPIPE)
 
 
 @pytest.mark.parametrize("how", ["system", "fork"])
@@ -495,8 +438,7 @@ def test_a_child_that_runs_a_program_late_does_not_bring_the_stall_back(mode):
 def test_what_is_held_when_the_window_s_thread_is_ended_leaves(how, mode):
     """A hold begun between the thread's last look and its end was forgotten: 200 ms, in coalesce for ever."""
     def late():
-        with AnsweringPeer() as peer:
-            done = run_client(program("was_held_at_the_stop"), mode, *peer.target, 600, 0, how, timeout=60)
+        done = run_with_peer("was_held_at_the_stop", mode, 600, 0, how, timeout=60)
         return done.facts["late"]  # 4 to 161 in cork, all in coalesce, when it was forgotten
 
     assert least(late, 1, tries=15) == 0
@@ -505,16 +447,14 @@ def test_what_is_held_when_the_window_s_thread_is_ended_leaves(how, mode):
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_what_the_program_sets_stays_while_another_thread_runs_programs(mode):
     """A program that still took 0 for its wish put its TCP_NODELAY=1 back to 0, and nothing set it again."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("was_set_meanwhile"), mode, *peer.target, 4000, timeout=300)
+    done = run_with_peer("was_set_meanwhile", mode, 4000, timeout=300)
     assert done.facts["lost"] == 0
 
 
 @pytest.mark.parametrize("mode", ALL)
 def test_what_a_forked_child_has_set_stays_when_the_parent_closes(mode):
     """The parent, of which it was known that others may have the connection, put 0 back at its close."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("was_set_by_child"), mode, *peer.target, WARM_UP)
+    done = run_with_peer("was_set_by_child", mode, WARM_UP)
     assert done.facts["nodelay"] == 1
 
 
@@ -543,8 +483,7 @@ def test_a_close_that_fails_changes_nothing():
 @pytest.mark.parametrize("pair", range(5))
 def test_a_name_may_first_be_called_on_a_connection_that_is_known_well(pair, mode):
     """The shortest way of a read called the next definition before it was looked up: SIGSEGV."""
-    with AnsweringPeer() as peer:
-        run_client(program("names_later"), mode, *peer.target, 2 * WARM_UP, 0, pair)
+    run_with_peer("names_later", mode, 2 * WARM_UP, 0, pair)
 
 
 @pytest.mark.parametrize("mode", ALL)

@@ -11,9 +11,9 @@ import subprocess
 import pytest
 
 from harness import (DESTINATION, LISTENER, MODES, MODE_NUMBERS, AnsweringPeer, SilentPeer, StatsFile, added,
-                     compile_c, mode_env, preload_env, program, program_shapes, request_all, run, run_client,
-                     run_strace, skip, spawned, started_server, stats_directory, stats_files_in, stats_in,
-                     wait_for_stats_file)
+                     mode_env, preload_env, program, program_shapes, refuses, request_all, run, run_client,
+                     run_strace, run_with_peer, skip, spawned, started_server, stats_directory,
+                     stats_files_in, stats_in, wait_for_stats_file)
 
 HEADER, BODY, REPLY = 200, 100, 200
 HISTOGRAM_ERROR = 1 / 32
@@ -27,9 +27,8 @@ def directory():
 
 def exchanges(directory, mode, threads, connections, each, *more, **variables):
     """Run stats_exchanges; gives its output, and the statistics file."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("stats_exchanges"), mode, *peer.target, threads, connections, each, *more,
-                          UNSTALL_STATS=directory, timeout=120, **variables)
+    done = run_with_peer("stats_exchanges", mode, threads, connections, each, *more, UNSTALL_STATS=directory,
+                         timeout=120, **variables)
     return done, stats_in(directory)
 
 
@@ -91,8 +90,7 @@ def test_bytes_that_nobody_saw_written_are_counted(directory, name, seen, mode):
 
 @pytest.mark.parametrize("name", ["child_writes_body", "child_exchanges"])
 def test_what_a_child_or_parent_wrote_is_not_unseen(directory, name):
-    with AnsweringPeer() as peer:
-        run_client(program(name), "observe", *peer.target, 12, UNSTALL_STATS=directory)
+    run_with_peer(name, "observe", 12, UNSTALL_STATS=directory)
     found = stats_files_in(directory)
     assert found and not [stats_file for stats_file in found if stats_file.total("unseen_bytes")]
 
@@ -192,8 +190,7 @@ def test_a_server_counts_by_listener(directory, mode):
 def test_readers_of_another_thread_do_not_blur_messages(directory):
     """In off the call comes first, and its answer may be read before it is accounted for: the exchange went
     on into the next message."""
-    with AnsweringPeer() as peer:
-        run_client(program("reader_thread"), "off", *peer.target, 60, UNSTALL_STATS=directory)
+    run_with_peer("reader_thread", "off", 60, UNSTALL_STATS=directory)
     row = stats_in(directory).row(role=DESTINATION)
     assert row["messages"] == row["exchanges"] and row["exchanges"] == 60
     assert row["exchange_ns"] < 60 * 120_000_000
@@ -265,49 +262,6 @@ def test_a_forked_server_has_a_file_for_each_child(directory):
     assert parent.total("writes") == 0
     assert (child.total("writes"), child.total("messages"), child.total("bursts_of_2")) == (12, 6, 6)
     assert child["records"][0]["local"]["port"] == port
-
-
-FORKS = {
-    "fork": "pid_t made = fork();",
-    "_Fork": "pid_t made = _Fork();",
-    "clone": "pid_t made = (pid_t)raw_call(SYS_clone, SIGCHLD, 0, 0, 0, 0);",
-}
-
-
-@pytest.mark.parametrize("how", FORKS)
-def test_a_child_never_writes_into_its_parents_file(directory, tmp_path, how):
-    source = tmp_path / "forks.c"
-    source.write_text(f"""#include "{program_header()}"
-    static void exchange(int fd) {{
-        CHECK(write(fd, message, HEADER) == HEADER);
-        CHECK(write(fd, message + HEADER, BODY) == BODY);
-        read_reply(fd);
-    }}
-    int main(int argc, char **argv) {{
-        client_t client = client_arguments(argc, argv);
-        int fd = connect_to(client);
-        for (int i = 0; i < 10; i++) exchange(fd);
-        {FORKS[how]}
-        if (made == 0) {{
-            for (int i = 0; i < 7; i++) exchange(fd);
-            _exit(0);
-        }}
-        int status;
-        CHECK(made > 0 && waitpid(made, &status, 0) == made && status == 0);
-        for (int i = 0; i < 5; i++) exchange(fd);
-        close(fd);
-        return report();
-    }}""")
-    with AnsweringPeer() as peer:
-        run_client(compile_c(source), "auto", *peer.target, UNSTALL_STATS=directory)
-    parent, child = stats_files_in(directory)
-    assert (parent.total("exchanges"), child.total("exchanges")) == (15, 7)
-    assert (parent.total("writes"), child.total("writes")) == (30, 14)
-    assert child["parent"] == parent["pid"]
-
-
-def program_header():
-    return program.__globals__["PROGRAMS"] / "client.h"
 
 
 def test_children_that_run_programs_make_no_file(directory):
@@ -507,28 +461,12 @@ def test_a_file_system_that_fills_up_later(tmp_path):
     assert stats_file["records"] == [] and stats_file["lost_connections"] == 200
 
 
-# A filter by which madvise(MADV_POPULATE_WRITE) is EINVAL, as it is before Linux 5.14; then the program.
-OLD_KERNEL = """
-import ctypes, os, sys
-class Insn(ctypes.Structure):
-    _fields_ = [("c", ctypes.c_uint16), ("t", ctypes.c_uint8), ("f", ctypes.c_uint8), ("k", ctypes.c_uint32)]
-class Prog(ctypes.Structure):
-    _fields_ = [("n", ctypes.c_uint16), ("p", ctypes.POINTER(Insn))]
-code = (Insn * 6)(Insn(0x20, 0, 0, 0), Insn(0x15, 0, 3, int(sys.argv[1])), Insn(0x20, 0, 0, 32),
-                  Insn(0x15, 0, 1, 23), Insn(6, 0, 0, 0x50016), Insn(6, 0, 0, 0x7fff0000))
-libc = ctypes.CDLL(None)
-assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(Prog(6, code)), 0, 0) == 0
-os.environ["LD_PRELOAD"] = os.environ.pop("LIB")
-os.execv(sys.argv[2], sys.argv[2:])
-"""
-
-
 def test_a_kernel_that_cannot_reserve_in_pieces(directory):
-    madvise = {"x86_64": 28, "aarch64": 233}[os.uname().machine]
+    """madvise(MADV_POPULATE_WRITE) is EINVAL before Linux 5.14."""
+    without = refuses("madvise", 2, "MADV_POPULATE_WRITE", "EINVAL")
     with AnsweringPeer() as peer:
-        run(["/usr/bin/python3", "-c", OLD_KERNEL, madvise, program("stats_exchanges"), *peer.target, 2, 3,
-             20],
-            preload_env("auto", UNSTALL_STATS=directory, LIB=preload_env()["LD_PRELOAD"], LD_PRELOAD=""))
+        run([without, program("stats_exchanges"), *peer.target, 2, 3, 20],
+            preload_env("auto", UNSTALL_STATS=directory))
     path, = directory.iterdir()
     row = StatsFile(path).row(role=DESTINATION)
     assert (row["connections"], row["exchanges"]) == (6, 120)
@@ -569,8 +507,7 @@ def test_a_quiet_process_makes_no_call(directory):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_after_a_filter_counting_goes_on_without_a_call(directory, mode):
-    with AnsweringPeer() as peer:
-        run_client(program("stats_filtered"), mode, *peer.target, UNSTALL_STATS=directory)
+    run_with_peer("stats_filtered", mode, UNSTALL_STATS=directory)
     stats_file = stats_in(directory)
     assert stats_file.total("exchanges") == 6 + 6 + 1, "the third connection was made under the filter"
     assert stats_file["ended_monotonic_ns"] > 0
@@ -615,7 +552,5 @@ def test_a_segment_says_that_it_is_one(directory):
 
 
 def test_a_segment_is_its_users_whatever_the_umask(directory):
-    with AnsweringPeer() as peer:
-        run_client(program("put_write"), "auto", *peer.target, 1, UNSTALL_STATS=directory,
-                   preexec_fn=lambda: os.umask(0o777))
+    run_with_peer("put_write", "auto", 1, UNSTALL_STATS=directory, preexec_fn=lambda: os.umask(0o777))
     assert stats_in(directory).path.stat().st_mode & 0o777 == 0o600

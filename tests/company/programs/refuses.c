@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Runs the program of its arguments where the kernel refuses a CALL that has VALUE as its argument number
- * WHERE (from 0), with ERROR; but not of the descriptor -1, by which the library asks.
+ * WHERE (from 0), or ends who makes it: ACTION; but not of the descriptor -1, by which the library asks.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -15,10 +15,10 @@
 #include <unistd.h>
 
 #ifndef CALL /* the compiler was not told */
-#define CALL  SYS_setsockopt
-#define WHERE 2
-#define VALUE TCP_NODELAY
-#define ERROR EPERM
+#define CALL   SYS_setsockopt
+#define WHERE  2
+#define VALUE  TCP_NODELAY
+#define ACTION SECCOMP_RET_ERRNO | EPERM
 #endif
 
 static struct sock_filter refuses[] = {
@@ -28,7 +28,7 @@ static struct sock_filter refuses[] = {
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ~0U, 3, 0),
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args) + WHERE * sizeof(__u64)),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, VALUE, 0, 1),
-    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ERROR),
+    BPF_STMT(BPF_RET | BPF_K, ACTION),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
 

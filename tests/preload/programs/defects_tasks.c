@@ -6,62 +6,12 @@
 #include <linux/seccomp.h>
 #include <setjmp.h>
 #include <spawn.h>
-#include <sys/select.h>
 #include <sys/time.h>
 
 #ifndef PROGRAM
-#define PROGRAM was_closed_under_write
+#define PROGRAM was_draining
 #endif
 #include "session.h"
-
-/* A thread is blocked in a write when its connection is closed. The exchanges are those of the next
- * connection, which has the number of that one, and the library's place for it; before them the blocked write
- * fails.  The fact `failed`: its errno. */
-static int old;
-
-static void *write_one(void *failed) {
-    ssize_t sent = write(old, message, 1);
-    *(int *)failed = sent < 0 ? errno : 0;
-    return NULL;
-}
-
-/* A connection to this process itself, whose end of the peer is `*peer`; no library sees that one. */
-static int connect_to_self(int *peer) {
-    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof here;
-    int listener = (int)raw_call(SYS_socket, AF_INET, SOCK_STREAM, 0, 0, 0);
-    CHECK(raw_call(SYS_bind, listener, (long)&here, sizeof here, 0, 0) == 0);
-    CHECK(raw_call(SYS_listen, listener, 1, 0, 0, 0) == 0);
-    CHECK(raw_call(SYS_getsockname, listener, (long)&here, (long)&length, 0, 0) == 0);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&here, sizeof here) == 0);
-    *peer = (int)raw_call(SYS_accept4, listener, 0, 0, 0, 0);
-    CHECK(*peer >= 0); /* the listener stays: its number is lower */
-    return fd;
-}
-
-static void was_closed_under_write(void) {
-    static const struct linger reset = {.l_onoff = 1};
-    static char much[1 << 16];
-    pthread_t thread;
-    int peer, failed = 0;
-    old = connect_to_self(&peer);
-    do {
-        while (send(old, much, sizeof much, MSG_DONTWAIT) > 0) {}
-        await_settled(old);
-    } while (send(old, much, sizeof much, MSG_DONTWAIT) > 0);
-    CHECK(pthread_create(&thread, NULL, write_one, &failed) == 0);
-    usleep(50000); /* it is in the write */
-    CHECK(close(old) == 0);
-    int fd = connect_to(client);
-    CHECK(fd == old);
-    CHECK(raw_call(SYS_setsockopt, peer, SOL_SOCKET, SO_LINGER, (long)&reset, sizeof reset) == 0);
-    CHECK(raw_call(SYS_close, peer, 0, 0, 0, 0) == 0);
-    pthread_join(thread, NULL);
-    run_exchanges(fd, client.count, two_writes);
-    close(fd);
-    ADD_FACT("\"failed\": %d", failed);
-}
 
 /* Blocking writes fill the send buffer, as the peer does not read yet, and in the one that blocks a
  * signal handler (argv[5])
@@ -335,58 +285,6 @@ static void was_set_meanwhile(void) {
     __atomic_store_n(&over, true, __ATOMIC_RELEASE);
     pthread_join(thread, NULL);
     ADD_FACT("\"lost\": %d", lost);
-}
-
-/* Exchanges by a thread with the smallest stack that there can be, with a select between header and body. */
-static void select_between(int fd) {
-    fd_set room;
-    struct timeval second = {.tv_sec = 1};
-    FD_ZERO(&room);
-    FD_SET(fd, &room);
-    CHECK(write(fd, message, HEADER) == HEADER);
-    CHECK(select(fd + 1, NULL, &room, NULL, &second) == 1);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
-}
-
-static void *exchange_on_small_stack(void *unused) {
-    int fd = connect_to(client);
-    run_exchanges(fd, client.count, select_between);
-    close(fd);
-    return unused;
-}
-
-static void was_small_stack(void) {
-    pthread_attr_t small;
-    pthread_t thread;
-    CHECK(pthread_attr_init(&small) == 0 && pthread_attr_setstacksize(&small, 16384) == 0);
-    CHECK(pthread_create(&thread, &small, exchange_on_small_stack, NULL) == 0);
-    CHECK(pthread_join(thread, NULL) == 0);
-}
-
-/* The main thread ends, by argv[5] (pthread_exit, pthread_cancel), before anything was written;
- * another makes exchanges and ends too: with it the process. */
-static pthread_t main_thread;
-static bool cancels;
-
-static void *outlive_main(void *unused) {
-    if (cancels) pthread_cancel(main_thread);
-    pthread_join(main_thread, NULL);
-    int fd = connect_to(client);
-    run_exchanges(fd, client.count, two_writes);
-    close(fd);
-    report();
-    fflush(stdout);
-    return unused;
-}
-
-static void was_without_main_thread(void) {
-    pthread_t worker;
-    cancels = strcmp(how, "pthread_cancel") == 0;
-    main_thread = pthread_self();
-    CHECK(pthread_create(&worker, NULL, outlive_main, NULL) == 0);
-    if (!cancels) pthread_exit(NULL);
-    for (;;) pause();
 }
 
 /* A child has the connection too, and runs a program only after the parent has made more than a hundred

@@ -10,7 +10,8 @@
  *     c       it is closed, and another one connected
  *     U       the same by calls that no library sees, and 50 bytes, too
  *     o3      write ten bytes, from place 3 of the program
- *     F       fork: the child alone goes on         x E    another program runs, or replaces this one
+ *     F _ C   fork, _Fork or clone(2) unseen: the child alone goes on
+ *     x E     another program runs, or replaces this one
  */
 #include "client.h"
 
@@ -86,7 +87,9 @@ static void step(int *fd, const char *word) {
         execl("/bin/true", "true", NULL);
         die("exec");
     case 'F':
-        if (fork() == 0) break;
+    case '_':
+    case 'C':
+        if ((*word == 'F' ? fork() : *word == '_' ? _Fork() : raw_fork()) == 0) break;
         wait(NULL);
         exit(0);
     default: die(word);
