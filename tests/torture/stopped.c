@@ -26,18 +26,14 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -323,9 +319,9 @@ static void goes_on(void) {
     word_wait(&writer_does, DONE);
 }
 
-/* ---- calls of another thread ------------------------------------------------- */
+/* ---- calls of another thread: tests/abi/every_name_stopped.c makes those of every name ---------------- */
 
-static int other_socket[2], file, epoll; /* a Unix pair; 8 bytes; watches the connection */
+static int other_socket[2], file; /* a Unix pair; 8 bytes */
 static char buffer[64];
 
 static uint32_t next_token(void) {
@@ -339,28 +335,11 @@ static void token_put(long sent) {
 }
 
 #define TEXT ((char *)token(MAIN, next_token()))
-#define PIECE (&(struct iovec){TEXT, TOKEN})
-#define MESSAGE (&(struct msghdr){.msg_iov = PIECE, .msg_iovlen = 1})
 
 static void by_write(void) { token_put(write(near_end, TEXT, TOKEN)); }
-static void by_writev(void) { token_put(writev(near_end, PIECE, 1)); }
-static void by_send(void) { token_put(send(near_end, TEXT, TOKEN, 0)); }
 static void by_send_more(void) { token_put(send(near_end, TEXT, TOKEN, MSG_MORE)); }
 static void by_send_at_once(void) { token_put(send(near_end, TEXT, TOKEN, MSG_DONTWAIT)); }
-static void by_sendto(void) { token_put(sendto(near_end, TEXT, TOKEN, 0, NULL, 0)); }
-static void by_sendmsg(void) { token_put(sendmsg(near_end, MESSAGE, 0)); }
-static void by_pwritev2(void) { token_put(pwritev2(near_end, PIECE, 1, -1, 0)); }
 static void by_number(void) { token_put(syscall(SYS_write, near_end, TEXT, (long)TOKEN)); }
-static void by_sendmmsg(void) {
-    struct mmsghdr messages = {.msg_hdr = *MESSAGE};
-    token_put(sendmmsg(near_end, &messages, 1, 0) == 1 ? (long)messages.msg_len : -1);
-}
-static void by_dprintf(void) { token_put(dprintf(near_end, "%s", TEXT)); }
-static void by_eventfd_write(void) {
-    eventfd_t text;
-    memcpy(&text, TEXT, sizeof text);
-    token_put(eventfd_write(near_end, text) == 0 ? TOKEN : -1);
-}
 /* Each token has a place of its own in the file: what was sent from there is read there by the peer. */
 static void by_sendfile(void) {
     off_t from = (off_t)next_token() * TOKEN;
@@ -376,27 +355,10 @@ static void by_splice(void) {
 }
 
 static void by_read(void) { (void)!recv(near_end, buffer, sizeof buffer, MSG_DONTWAIT); }
-static void by_readv(void) {
-    struct pollfd input = {.fd = near_end, .events = POLLIN};
-    struct iovec into = {buffer, 1};
-    if (poll(&input, 1, 0) == 1) (void)!readv(near_end, &into, 1);
-}
 static void by_poll(void) {
     struct pollfd both = {.fd = near_end, .events = POLLOUT};
     CHECK(poll(&both, 1, 1) == 1);
 }
-static void by_select(void) {
-    fd_set out;
-    struct timeval moment = {0, 1000};
-    FD_ZERO(&out);
-    FD_SET(near_end, &out);
-    CHECK(select(near_end + 1, NULL, &out, NULL, &moment) == 1);
-}
-static void by_epoll_wait(void) {
-    struct epoll_event event;
-    CHECK(epoll_wait(epoll, &event, 1, 1) == 1);
-}
-
 /* The application has never set it. */
 static void by_getsockopt(void) {
     int value = -1;
@@ -488,40 +450,8 @@ static void by_writing_child(void) {
     }
     child_is(child, 0);
 }
-static void by_vfork(void) {
-    pid_t child = vfork();
-    if (child == 0) _exit(4);
-    child_is(child, 4 << 8);
-}
-static void by_posix_spawn(void) {
-    pid_t child;
-    char *words[] = {(char[]){"true"}, NULL};
-    CHECK(posix_spawn(&child, "/bin/true", NULL, NULL, words, NULL) == 0);
-    child_is(child, 0);
-}
 static void by_system(void) { CHECK(system("exit 5") == 5 << 8); }
-static void by_popen(void) {
-    FILE *stream = popen("exit 6", "r");
-    CHECK(stream && pclose(stream) == 6 << 8);
-}
-static void *ends_at_once(void *unused) { return unused; }
-static void by_thread(void) {
-    pthread_t thread;
-    CHECK(pthread_create(&thread, NULL, ends_at_once, NULL) == 0 && pthread_join(thread, NULL) == 0);
-}
 static void by_sleep(void) { usleep(1); }
-static void by_semaphore(void) {
-    sem_t none;
-    struct timespec past = {0, 0};
-    sem_init(&none, 0, 0);
-    CHECK(sem_timedwait(&none, &past) < 0);
-}
-static void by_signal_wait(void) {
-    sigset_t none;
-    struct timespec at_once = {0, 0};
-    sigemptyset(&none);
-    CHECK(sigtimedwait(&none, NULL, &at_once) < 0);
-}
 static void by_setuid(void) { CHECK(setuid(getuid()) == 0); }
 static void by_prctl(void) { CHECK(prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0) == 0); }
 static void by_unshare(void) { CHECK(unshare(CLONE_FS) == 0); }
@@ -538,22 +468,17 @@ static const struct {
     const char *name;
     void (*make)(void);
 } calls[] = {
-    CALL(write), CALL(writev), CALL(send), CALL(send_more), CALL(send_at_once), CALL(sendto), CALL(sendmsg),
-    CALL(pwritev2), CALL(number), CALL(sendmmsg), CALL(sendfile), CALL(splice), CALL(read), CALL(readv),
-    CALL(poll), CALL(select), CALL(epoll_wait), CALL(getsockopt), CALL(setsockopt), CALL(other_options),
-    CALL(dup), CALL(dup2), CALL(close_range), CALL(eventfd_write), CALL(dprintf), CALL(scm_rights),
-    CALL(socket), CALL(fork), CALL(writing_child), CALL(vfork), CALL(posix_spawn), CALL(system), CALL(popen),
-    CALL(thread), CALL(sleep), CALL(semaphore), CALL(signal_wait), CALL(setuid), CALL(prctl), CALL(unshare),
-    CALL(file), CALL(failed_exec), CALL(write),
+    CALL(write), CALL(send_more), CALL(send_at_once), CALL(number), CALL(sendfile), CALL(splice), CALL(read),
+    CALL(poll), CALL(getsockopt), CALL(setsockopt), CALL(other_options), CALL(dup), CALL(dup2),
+    CALL(close_range), CALL(scm_rights), CALL(socket), CALL(fork), CALL(writing_child), CALL(system),
+    CALL(sleep), CALL(setuid), CALL(prctl), CALL(unshare), CALL(file), CALL(failed_exec), CALL(write),
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 
 static void prepare_calls(void) {
     CHECK(raw4(SYS_socketpair, AF_UNIX, SOCK_STREAM, 0, other_socket) == 0);
     file = (int)raw2(SYS_memfd_create, "file", 0);
-    epoll = (int)raw1(SYS_epoll_create1, 0);
-    struct epoll_event event = {.events = EPOLLOUT};
-    CHECK(file >= 0 && raw4(SYS_epoll_ctl, epoll, EPOLL_CTL_ADD, near_end, &event) == 0);
+    CHECK(file >= 0);
 }
 
 static void make_call(int i, int place) {

@@ -4,7 +4,6 @@
  */
 #include "same.h"
 
-#include <spawn.h>
 
 #define NOWHERE ((void *)nowhere)
 
@@ -167,27 +166,6 @@ CASE(programs_nowhere) {
     SAY(syscall(SYS_prctl, PR_SET_NAME, nowhere));
 }
 
-CASE(program_spawned_from_nowhere) {
-    char *words[] = {"true", NULL};
-    pid_t pid;
-    SAY(posix_spawn(&pid, nowhere, NULL, NULL, words, environ));
-    SAY(posix_spawn(&pid, "/bin/true", NULL, NULL, NOWHERE, environ));
-}
-
-CASE(program_spawned_with_attributes_from_nowhere) {
-    char *words[] = {"true", NULL};
-    SAY(posix_spawn(NULL, "/bin/true", NULL, NOWHERE, words, environ));
-}
-
-CASE(program_searched_nowhere) {
-    char *words[] = {"true", NULL};
-    SAY(execvp(nowhere, words));
-}
-
-CASE(program_listed_nowhere) {
-    SAY(execl(nowhere, "true", NULL));
-}
-
 CASE(names_nowhere) {
     SAY(rename(nowhere, "/nowhere/at/all"));
     SAY(rename("/nowhere/at/all", nowhere));
@@ -196,10 +174,6 @@ CASE(names_nowhere) {
 }
 
 /* ---- stdio ------------------------------------------------------------ */
-
-CASE(stream_nowhere) {
-    SAY(fclose((FILE *)(void *)nowhere));
-}
 
 CASE(stream_null) {
     SAY(fclose(NULL));

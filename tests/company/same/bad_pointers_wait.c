@@ -5,7 +5,6 @@
 #include "same.h"
 
 #include <mqueue.h>
-#include <semaphore.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ipc.h>
@@ -49,11 +48,6 @@ CASE(ppoll_nowhere) {
     SAY(ppoll(&out, 1, &at_once, NULL));
 }
 
-CASE(ppoll_until_nowhere) {
-    struct pollfd out = {.fd = fd, .events = POLLOUT};
-    SAY(ppoll(&out, 1, NOWHERE, NULL)); /* libc copies the time itself */
-}
-
 CASE(select_nowhere) {
     fd_set set;
     FD_ZERO(&set);
@@ -65,13 +59,6 @@ CASE(select_nowhere) {
     SAY(select(fd + 1, &set, NOWHERE, NULL, &moment));
     SAY(select(-1, NOWHERE, NULL, NULL, &moment));
     SAY(select(0, NOWHERE, NOWHERE, NOWHERE, &moment));
-}
-
-CASE(select_until_nowhere) {
-    fd_set set;
-    FD_ZERO(&set);
-    FD_SET(fd, &set);
-    SAY(select(fd + 1, NULL, &set, NULL, NOWHERE));
 }
 
 CASE(select_that_cannot_be_written) {
@@ -99,13 +86,6 @@ CASE(pselect_nowhere) {
     SAY(pselect(fd + 1, NOWHERE, NULL, NULL, &soon, NOWHERE));
 }
 
-CASE(pselect_until_nowhere) {
-    fd_set set;
-    FD_ZERO(&set);
-    FD_SET(fd, &set);
-    SAY(pselect(fd + 1, NULL, &set, NULL, NOWHERE, NULL)); /* libc copies the time itself */
-}
-
 CASE(epoll_nowhere) {
     int epoll = epoll_create1(0);
     struct epoll_event event = {.events = EPOLLOUT};
@@ -119,14 +99,6 @@ CASE(epoll_nowhere) {
 }
 
 /* ---- sleeps and signals ----------------------------------------------- */
-
-CASE(sleep_nowhere) {
-    SAY(nanosleep(NOWHERE, NULL));
-    SAY(nanosleep(NULL, NULL));
-    SAY(nanosleep(&soon, NOWHERE));
-    SAY(clock_nanosleep(CLOCK_MONOTONIC, 0, NOWHERE, NULL));
-    SAY(clock_nanosleep(12345, 0, NOWHERE, NULL));
-}
 
 CASE(signals_nowhere) {
     sigset_t set;
@@ -143,27 +115,6 @@ CASE(signals_nowhere) {
     raise(SIGUSR1);
     SAY(sigwaitinfo(NOWHERE, &info));
     SAY(sigsuspend(NOWHERE));
-}
-
-CASE(sigwait_nowhere) {
-    int number;
-    SAY(sigwait(NOWHERE, &number));
-}
-
-CASE(sigtimedwait_told_nowhere) {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGUSR1);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    raise(SIGUSR1);
-    SAY(sigtimedwait(&set, NOWHERE, &soon));
-}
-
-CASE(children_nowhere) {
-    SAY(wait(NOWHERE));
-    SAY(waitpid(-1, NOWHERE, 0));
-    SAY(wait4(-1, NOWHERE, 0, NOWHERE));
-    SAY(waitid(P_ALL, 0, NOWHERE, WEXITED));
 }
 
 /* ---- System V --------------------------------------------------------- */
@@ -236,18 +187,7 @@ CASE(queues_nowhere) {
     mq_close(queue);
 }
 
-/* ---- libc's own ------------------------------------------------------- */
-
-CASE(semaphore_nowhere) {
-    SAY(sem_wait(NOWHERE));
-}
-
-CASE(semaphore_until_nowhere) {
-    sem_t sem;
-    sem_init(&sem, 0, 1);
-    SAY(sem_timedwait(&sem, NOWHERE));
-    SAY(sem_timedwait(&sem, NOWHERE));
-}
+/* ---- an eventfd ------------------------------------------------------- */
 
 CASE(eventfd_nowhere) {
     int event = eventfd(1, 0);

@@ -55,6 +55,12 @@ static int filled_pipe(void) {
     return ends[0];
 }
 
+static int pipe_end(void) {
+    int ends[2];
+    raw2(SYS_pipe2, ends, 0);
+    return ends[1];
+}
+
 CALLS(write_, write(connected, text, 7))
 CALLS(writev_, writev(connected, &part, 1))
 CALLS(send_, send(connected, text, 7, 0))
@@ -67,6 +73,14 @@ CALLS(setsockopt_, setsockopt(connected, IPPROTO_TCP, TCP_NODELAY, &(int){0}, si
 CALLS(shutdown_, shutdown(connected, SHUT_RD))
 CALLS(poll_, poll(NULL, 0, 0))
 CALLS(unshare_, unshare(0))
+CALLS(sendto_, sendto(connected, text, 7, 0, NULL, 0))
+CALLS(recv_, recv(connected, text, 1, MSG_DONTWAIT))
+CALLS(select_, select(0, NULL, NULL, NULL, &(struct timeval){0}))
+CALLS(nanosleep_, nanosleep(&(struct timespec){0}, NULL))
+CALLS(close_, close(9999))
+CALLS(accept_, accept(9999, NULL, NULL))
+CALLS(fcntl_, fcntl(9999, F_SETLKW, &(struct flock){.l_type = F_UNLCK}))
+CALLS(write_to_pipe, write(pipe_end(), text, 7))
 CALLS(by_write, syscall(SYS_write, connected, text, 7))
 CALLS(by_writev, syscall(SYS_writev, connected, &part, 1))
 CALLS(by_sendto, syscall(SYS_sendto, connected, text, 7, 0, NULL, 0))
@@ -96,6 +110,14 @@ CASE(libcs_names) {
     TELL(shutdown_);
     TELL(poll_);
     TELL(write_);
+    TELL(sendto_);
+    TELL(recv_);
+    TELL(select_);
+    TELL(nanosleep_);
+    TELL(close_);
+    TELL(accept_);
+    TELL(fcntl_);
+    TELL(write_to_pipe);
     TELL(unshare_); /* it ends the thread that bounds what is held */
     TELL(write_);
 }

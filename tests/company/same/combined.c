@@ -228,11 +228,14 @@ CASE(stdio_and_write_in_turn) {
 
 CASE(notified_of_bytes_not_copied) {
     int one = 1;
+    static char large[20000]; /* the first could be held */
     SAY(setsockopt(fd, SOL_SOCKET, SO_ZEROCOPY, &one, sizeof one));
-    for (int i = 0; i < 4; i++)
-        SAY(send(fd, known, 100, MSG_ZEROCOPY));
+    for (int i = 0; i < 4; i++) {
+        SAY(send(fd, large, i % 2 ? sizeof large : 100, MSG_ZEROCOPY));
+        SAY(write(fd, "small", 5));
+    }
     acknowledge_at_once();
-    peer_takes(400);
+    peer_takes(2 * (100 + sizeof large) + 20);
     unsigned told = 0;
     for (int i = 0; i < 100 && told != 3; i++) {
         union {

@@ -7,6 +7,7 @@
 #include "same.h"
 
 #include <signal.h>
+#include <sys/sendfile.h>
 #include <sys/uio.h>
 
 /* Once the reset has come, and the answer before it. */
@@ -59,3 +60,27 @@ READS(by_recv_at_once, recv(fd, byte, 0, MSG_DONTWAIT))
 READS(by_recvmsg, recvmsg(fd, &(struct msghdr){.msg_iov = &(struct iovec){byte, 0}, .msg_iovlen = 1}, 0))
 READS(by_recvmmsg, recvmmsg(fd, &(struct mmsghdr){.msg_hdr = {0}}, 1, 0, NULL))
 READS(by_read_of_one, read(fd, byte, 1))
+
+/* An error that these meet lets no later write succeed. */
+static int file(void) {
+    return (int)raw4(SYS_openat, AT_FDCWD, "/proc/self/exe", O_RDONLY, 0);
+}
+
+static int filled_pipe(void) {
+    int ends[2];
+    NEED(raw2(SYS_pipe2, ends, 0) == 0 && raw3(SYS_write, ends[1], "piped", 5) == 5);
+    return ends[0];
+}
+
+static int error_of(int fd) {
+    int error = -1;
+    NEED(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &(socklen_t){sizeof(error)}) == 0);
+    return error;
+}
+
+READS(by_recvfrom_of_one, recvfrom(fd, byte, 1, 0, NULL, NULL))
+READS(by_sendfile, sendfile(fd, file(), NULL, 100))
+READS(by_splice, splice(filled_pipe(), NULL, fd, NULL, 5, 0))
+READS(by_sendmmsg, sendmmsg(fd, &(struct mmsghdr){.msg_hdr = {.msg_iov = &(struct iovec){byte, 1},
+                                                              .msg_iovlen = 1}}, 1, 0))
+READS(by_an_option, error_of(fd))

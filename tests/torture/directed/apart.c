@@ -130,8 +130,7 @@ static void each_write_has_its_timestamp(void) {
             exchange(&p);
         int count = stamps_of(p.ours);
         CHECK(count >= WRITES, "%s: %d stamps of %d writes", way_names[i], count, WRITES);
-        close(p.ours);
-        raw(SYS_close, p.theirs, 0, 0, 0, 0, 0);
+        pair_close(&p);
     }
 }
 
@@ -155,8 +154,7 @@ static void each_write_is_a_segment(void) {
             unsigned count = segments_of(p.ours) - before;
             CHECK(count >= WRITES, "%s, %s: %u segments of %d writes", apart[o].name, way_names[i], count,
                   WRITES);
-            close(p.ours);
-            raw(SYS_close, p.theirs, 0, 0, 0, 0, 0);
+            pair_close(&p);
         }
 }
 
@@ -189,41 +187,10 @@ static void what_was_written_before_an_option_leaves(void) {
             unsigned count = segments_of(p.ours) - before;
             CHECK(count >= 2 * FEW, "%s%s: %u segments of %d writes", between[o].name,
                   raised ? " by syscall" : "", count, 2 * FEW);
-            close(p.ours);
-            raw(SYS_close, p.theirs, 0, 0, 0, 0, 0);
+            pair_close(&p);
         }
-}
-
-/* ---- syscall(2) --------------------------------------------------------- */
-
-static void reads_nodelay(const struct pair *p, int wanted, const char *when) {
-    int by_libc = -1, by_syscall = -1;
-    socklen_t length = sizeof(int);
-    CHECK(getsockopt(p->ours, IPPROTO_TCP, TCP_NODELAY, &by_libc, &length) == 0 &&
-              syscall(SYS_getsockopt, p->ours, IPPROTO_TCP, TCP_NODELAY, &by_syscall, &length) == 0,
-          "getsockopt: %s", strerror(errno));
-    CHECK((by_libc != 0) == wanted && (by_syscall != 0) == wanted, "%s: TCP_NODELAY reads %d, by syscall %d",
-          when, by_libc, by_syscall);
-}
-
-static void what_syscall_sets_libc_reads(void) {
-    static const struct option on = {"TCP_NODELAY", IPPROTO_TCP, TCP_NODELAY, {1}, sizeof(int)},
-                               off = {"TCP_NODELAY", IPPROTO_TCP, TCP_NODELAY, {0}, sizeof(int)};
-    struct pair p = pair_warm(0);
-    reads_nodelay(&p, 0, "never set");
-    by_syscall(p.ours, &on);
-    reads_nodelay(&p, 1, "set by syscall");
-    by_libc(p.ours, &off);
-    exchange(&p);
-    reads_nodelay(&p, 0, "cleared by libc");
-    by_libc(p.ours, &on);
-    reads_nodelay(&p, 1, "set by libc");
-    by_syscall(p.ours, &off);
-    exchange(&p);
-    reads_nodelay(&p, 0, "cleared by syscall");
 }
 
 CASE("each write has its timestamp", each_write_has_its_timestamp())
 CASE("each write is a segment", each_write_is_a_segment())
 CASE("what was written before an option leaves", what_was_written_before_an_option_leaves())
-CASE("what syscall sets libc reads", what_syscall_sets_libc_reads())

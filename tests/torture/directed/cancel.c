@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Cancelled threads: no lock and no hold is left behind, and each cancellation point stays one.
+ * Cancelled threads: no lock and no hold is left behind.
  */
 #include "directed.h"
 
@@ -147,107 +147,7 @@ static void cancelled_in_a_blocked_call(void) {
             arrives(&shared, 50);
         exchange(&shared);
         joined(in_thread(exchange_in_thread, NULL));
-        close(shared.ours);
-        ends(&shared, 300);
-        raw(SYS_close, shared.theirs, 0, 0, 0, 0, 0);
-    }
-}
-
-/* ---- cancellation points --------------------------------------------- */
-
-static void at_write(void) {
-    (void)!write(shared.ours, "x", 1);
-}
-
-static void at_writev(void) {
-    (void)!writev(shared.ours, &part, 1);
-}
-
-static void at_send(void) {
-    send(shared.ours, "x", 1, 0);
-}
-
-static void at_sendto(void) {
-    sendto(shared.ours, "x", 1, 0, NULL, 0);
-}
-
-static void at_sendmsg(void) {
-    sendmsg(shared.ours, &message, 0);
-}
-
-static void at_recv(void) {
-    recv(shared.ours, bytes, 1, MSG_DONTWAIT);
-}
-
-static void at_poll(void) {
-    struct pollfd ready = {.fd = shared.ours, .events = POLLIN};
-    poll(&ready, 1, 0);
-}
-
-static void at_select(void) {
-    struct timeval zero = {0, 0};
-    select(0, NULL, NULL, NULL, &zero);
-}
-
-static void at_nanosleep(void) {
-    struct timespec zero = {0, 0};
-    nanosleep(&zero, NULL);
-}
-
-static void at_close(void) {
-    close(9999);
-}
-
-static void at_accept(void) {
-    accept(9999, NULL, NULL);
-}
-
-static void at_pipe_write(void) {
-    (void)!write(spare_pipe[1], "x", 1);
-}
-
-static void at_fcntl(void) {
-    struct flock lock = {.l_type = F_UNLCK};
-    fcntl(9999, F_SETLKW, &lock);
-}
-
-static const struct {
-    const char *name;
-    void (*call)(void);
-} points[] = {
-    {"write", at_write},   {"writev", at_writev}, {"send", at_send},     {"sendto", at_sendto},
-    {"sendmsg", at_sendmsg}, {"recv", at_recv},   {"poll", at_poll},     {"select", at_select},
-    {"nanosleep", at_nanosleep}, {"close", at_close}, {"accept", at_accept},
-    {"write to a pipe", at_pipe_write}, {"fcntl", at_fcntl},
-};
-
-static void *cancelled_before(void *argument) {
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-    put_all(&shared, 40); /* holds */
-    pthread_cancel(pthread_self());
-    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-    (*(void (*const *)(void))argument)();
-    return NULL;
-}
-
-static void cancellation_points(void) {
-    CHECK(pipe(spare_pipe) == 0, "pipe");
-    for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
-        void *result;
-        shared = pair_warm(0);
-        pthread_t thread =
-            (pthread_t)(uintptr_t)in_thread(cancelled_before, (void *)(uintptr_t)&points[i].call);
-        pthread_join(thread, &result);
-        CHECK(result == PTHREAD_CANCELED, "%s is no cancellation point", points[i].name);
-        CHECK_TIME(receive(&shared, shared.put, 60) == shared.put, "%s: not all arrived within 60 ms",
-                   points[i].name);
-        raw_sleep(2);
-        CHECK(receive(&shared, shared.put + 1, 20) == shared.put, "%s wrote though cancelled",
-              points[i].name);
-        exchange(&shared);
-        close(shared.ours);
-        ends(&shared, 300);
-        raw(SYS_close, shared.theirs, 0, 0, 0, 0, 0);
+        pair_ends(&shared, 300);
     }
 }
 
@@ -281,8 +181,7 @@ static void reader_cancelled_anywhere(void) {
             ;
     }
     exchange(&shared);
-    close(shared.ours);
-    ends(&shared, 300);
+    pair_ends(&shared, 300);
 }
 
 /* Likewise a thread that only writes, or only asks for an option: in the modes that hold nothing the library
@@ -334,4 +233,3 @@ CASE("a writer is cancelled at any instruction", cancelled_anywhere(write_for_ev
 CASE("a thread that asks for an option is cancelled at any instruction", cancelled_anywhere(ask_for_ever))
 CASE("a reader is cancelled at any instruction", reader_cancelled_anywhere())
 CASE("cancelled in a blocked call", cancelled_in_a_blocked_call())
-CASE("cancellation points", cancellation_points())

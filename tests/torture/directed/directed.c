@@ -342,6 +342,26 @@ void ends(struct pair *p, int ms) {
     CHECK(n == 0, "after %llu bytes their end read %ld, not the end", (unsigned long long)p->put, n);
 }
 
+void pair_close(struct pair *p) {
+    close(p->ours);
+    raw(SYS_close, p->theirs, 0, 0, 0, 0, 0);
+}
+
+void pair_ends(struct pair *p, int ms) {
+    close(p->ours);
+    ends(p, ms);
+    raw(SYS_close, p->theirs, 0, 0, 0, 0, 0);
+}
+
+struct pair pair_overfilled(bool for_good) {
+    struct pair p = pair_warm(SMALL_BUFFERS);
+    fcntl(p.ours, F_SETFL, O_NONBLOCK);
+    if (for_good)
+        fill_for_good(&p);
+    overfill(&p);
+    return p;
+}
+
 /* Once the window has ended all has left ours, or will as soon as the kernel lets it. */
 void resynchronise(struct pair *p, size_t most) {
     uint64_t sure = p->put, begin = now_ms();

@@ -100,12 +100,18 @@ int send_buffer(const struct pair *p, int bytes);
  * none afterwards, so bytes that coalesce has buffered cannot leave. */
 void overfill(struct pair *p);
 
+/* Warm, small buffers, ours non-blocking: overfilled, perhaps after it was filled for good. */
+struct pair pair_overfilled(bool for_good);
+
 /* Their end reads and checks the bytes there; waits at most `ms` for `total` bytes in all. */
 uint64_t receive(struct pair *p, uint64_t total, int ms);
 /* All written bytes arrive within `ms`, or the case fails. */
 void arrives(struct pair *p, int ms);
 /* ... and then, however late, the end of the stream. */
 void ends(struct pair *p, int ms);
+/* Our end is closed, all arrives, as above, and then theirs is closed; or both at once. */
+void pair_ends(struct pair *p, int ms);
+void pair_close(struct pair *p);
 /* Behind the counted bytes come those of a write that never returned, at most `most`, whose number no side
  * knows: reads all of them and counts them. */
 void resynchronise(struct pair *p, size_t most);

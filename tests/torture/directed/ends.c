@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The end of a process, or of a descriptor, while bytes are held: all that was
- * accepted arrives, however slow the peer is.
+ * The end of a process, or of a descriptor, with a full socket: all that was accepted arrives, however slow
+ * the peer is.
  */
 #include "directed.h"
 
@@ -25,22 +25,7 @@ static void end_by_quick_exit(void) {
     quick_exit(0);
 }
 
-static void end_by_group(void) {
-    syscall(SYS_exit_group, 0);
-}
-
-static void end_by_abort(void) {
-    struct rlimit none = {0, 0};
-    setrlimit(RLIMIT_CORE, &none);
-    abort();
-}
-
-static void end_by_main_thread(void) {
-    pthread_exit(NULL);
-}
-
-static void (*const all_ends[])(void) = {end_by_exit,  end_by_underscore, end_by_quick_exit,
-                                         end_by_group, end_by_abort,      end_by_main_thread};
+static void (*const all_ends[])(void) = {end_by_exit, end_by_underscore, end_by_quick_exit};
 enum { ENDS = sizeof(all_ends) / sizeof(all_ends[0]) };
 
 static uint64_t *shared_count(void) {
@@ -49,8 +34,6 @@ static uint64_t *shared_count(void) {
 
 /* A child with a connection of its own; the parent keeps the other end. */
 static pid_t child_with(struct pair *p, int options, void (*act)(struct pair *)) {
-    if (!accepted)
-        accepted = shared_count();
     *p = pair_warm(options);
     pid_t pid = fork();
     if (pid == 0) {
@@ -72,21 +55,6 @@ static void all_arrives(struct pair *p, pid_t pid, int ms) {
 
 static int which;
 
-static void hold_and_end(struct pair *p) {
-    put_all(p, 100);
-    put_all(p, 40);
-    *accepted = p->put;
-    all_ends[which]();
-}
-
-static void every_end_while_holding(void) {
-    for (which = 0; which < ENDS; which++) {
-        struct pair p;
-        pid_t pid = child_with(&p, 0, hold_and_end);
-        all_arrives(&p, pid, 500);
-    }
-}
-
 static void fill_and_end(struct pair *p) {
     fcntl(p->ours, F_SETFL, O_NONBLOCK);
     fill_for_good(p);
@@ -99,16 +67,15 @@ static void fill_and_end(struct pair *p) {
 
 /* The peer reads nothing for some seconds: the kernel has no room for buffered bytes. */
 static void end_with_a_full_socket(void) {
-    enum { WAYS = 3 };
-    struct pair pairs[WAYS];
-    pid_t children[WAYS];
-    uint64_t *counts[WAYS];
-    for (which = 0; which < WAYS; which++) {
+    struct pair pairs[ENDS];
+    pid_t children[ENDS];
+    uint64_t *counts[ENDS];
+    for (which = 0; which < ENDS; which++) {
         accepted = counts[which] = shared_count();
         children[which] = child_with(&pairs[which], SMALL_BUFFERS, fill_and_end);
     }
     raw_sleep(4000);
-    for (which = 0; which < WAYS; which++) {
+    for (which = 0; which < ENDS; which++) {
         accepted = counts[which];
         all_arrives(&pairs[which], children[which], 3000);
     }
@@ -119,9 +86,7 @@ static void end_with_a_full_socket(void) {
 static void close_full(unsigned limit) {
     struct rlimit files = {limit, limit};
     for (int way = 0; way < 3; way++) {
-        struct pair p = pair_warm(SMALL_BUFFERS);
-        fcntl(p.ours, F_SETFL, O_NONBLOCK);
-        overfill(&p);
+        struct pair p = pair_overfilled(false);
         if (limit)
             CHECK(setrlimit(RLIMIT_NOFILE, &files) == 0, "RLIMIT_NOFILE: %s", strerror(errno));
         if (way == 0)
@@ -167,9 +132,7 @@ static void everything_is_closed(void) {
 /* Bytes that found no room are sent once there is room, although the program calls nothing meanwhile. */
 static void something_happens_with_a_full_socket(void) {
     for (int round = 0; round < 6; round++) {
-        struct pair p = pair_warm(SMALL_BUFFERS);
-        fcntl(p.ours, F_SETFL, O_NONBLOCK);
-        overfill(&p);
+        struct pair p = pair_overfilled(false);
         if (round % 2)
             close(p.ours);
         if (round < 2)
@@ -206,9 +169,7 @@ static void wait_for_end(const int32_t *task) {
 /* Once a thread has left by SYS_exit each end of a thread stops ours: nothing looked for room any more. */
 static void threads_end_with_a_full_socket(void) {
     for (int round = 0; round < 2; round++) {
-        struct pair p = pair_warm(SMALL_BUFFERS);
-        fcntl(p.ours, F_SETFL, O_NONBLOCK);
-        overfill(&p);
+        struct pair p = pair_overfilled(false);
         if (round)
             close(p.ours);
         joined(in_thread(ends_unknown_to_libc, NULL));
@@ -225,9 +186,7 @@ static void threads_end_with_a_full_socket(void) {
 
 /* Shut down for writing though there is no room. */
 static void shutdown_with_a_full_socket(void) {
-    struct pair p = pair_warm(SMALL_BUFFERS);
-    fcntl(p.ours, F_SETFL, O_NONBLOCK);
-    overfill(&p);
+    struct pair p = pair_overfilled(false);
     CHECK(shutdown(p.ours, SHUT_WR) == 0, "shutdown: %s", strerror(errno));
     raw_sleep(window_ms() + 50);
     ends(&p, 3000);
@@ -236,10 +195,7 @@ static void shutdown_with_a_full_socket(void) {
 /* There is no room at all.  Once shutdown waited a second, and then the last bytes were lost. */
 static void shutdown_without_any_room(void) {
     for (int round = 0; round < 2; round++) {
-        struct pair p = pair_warm(SMALL_BUFFERS);
-        fcntl(p.ours, F_SETFL, O_NONBLOCK);
-        fill_for_good(&p);
-        overfill(&p);
+        struct pair p = pair_overfilled(true);
         raw_sleep(400);
         uint64_t before = now_ms();
         CHECK(shutdown(p.ours, round ? SHUT_RDWR : SHUT_WR) == 0, "shutdown: %s", strerror(errno));
@@ -274,10 +230,7 @@ static void *queues(void *pair) {
 }
 
 static void unseen_behind(void *(*writes)(void *)) {
-    struct pair p = pair_warm(SMALL_BUFFERS);
-    fcntl(p.ours, F_SETFL, O_NONBLOCK);
-    fill_for_good(&p);
-    overfill(&p);
+    struct pair p = pair_overfilled(true);
     fcntl(p.ours, F_SETFL, 0);
     void *thread = in_thread(writes, &p);
     raw_sleep(1700);
@@ -332,21 +285,6 @@ static void linger_with_a_full_socket(void) {
     ends(&p, 5000);
 }
 
-/* As many descriptors as may be, and none for us. */
-static void no_descriptor_left(void) {
-    struct rlimit files = {130, 130};
-    struct pair p = pair_warm(0);
-    CHECK(setrlimit(RLIMIT_NOFILE, &files) == 0, "RLIMIT_NOFILE");
-    while (dup(0) >= 0)
-        ;
-    CHECK(errno == EMFILE, "dup: %s", strerror(errno));
-    for (int i = 0; i < 5; i++)
-        exchange(&p);
-    put_all(&p, 100);
-    close(p.ours);
-    ends(&p, 300);
-}
-
 /* No second thread may be had: nothing is held, nothing stalls, nothing is lost. */
 static void no_thread_left(void) {
     struct rlimit processes = {1, 1};
@@ -359,27 +297,9 @@ static void no_thread_left(void) {
         exchange(&p);
     put_all(&p, 100);
     arrives(&p, 1000);
-    close(p.ours);
-    ends(&p, 300);
+    pair_ends(&p, 300);
 }
 
-/* Shared with a copy: the first close is none. */
-static void one_of_two_numbers_closes(void) {
-    struct pair p = pair_warm(0);
-    for (int round = 0; round < 4; round++) {
-        int copy = dup(p.ours), own = p.ours;
-        put_all(&p, 100);
-        p.ours = copy;
-        put_all(&p, 50);
-        close(own);
-        put_all(&p, 30);
-        exchange(&p);
-    }
-    close(p.ours);
-    ends(&p, 300);
-}
-
-CASE("every end of a process while holding", every_end_while_holding())
 CASE("the end of a process with a full socket", end_with_a_full_socket())
 CASE("close with a full socket", close_full(0))
 CASE("everything is closed after a close with a full socket", everything_is_closed())
@@ -392,6 +312,4 @@ CASE("an asynchronous write to a full socket", queued_behind())
 CASE("shutdown without any room", shutdown_without_any_room())
 CASE("a reset with a full socket", reset_with_a_full_socket())
 CASE("SO_LINGER with a full socket", linger_with_a_full_socket())
-CASE("no descriptor to spare", no_descriptor_left())
 CASE("no thread to be had", no_thread_left())
-CASE("one of two numbers closes", one_of_two_numbers_closes())

@@ -204,27 +204,6 @@ static void a_reset_amid_a_long_write(void) {
           strerror(next[1].error), next[1].pipes);
 }
 
-static void writes_after_shutdown(void) {
-    struct answer mine[CALLS], bare[CALLS];
-    struct pair ours = pair_warm(0), same = pair_warm(0);
-    watch_pipes();
-    put_all(&ours, 50);
-    shutdown(ours.ours, SHUT_WR);
-    arrives(&ours, (int)window_ms() - 30);
-    raw(SYS_shutdown, same.ours, SHUT_WR, 0, 0, 0, 0);
-    for (int i = 0; i < CALLS; i++)
-        mine[i] = answer_of(i % 2 ? send(ours.ours, "x", 1, MSG_NOSIGNAL) : write(ours.ours, "x", 1));
-    for (int i = 0; i < CALLS; i++) {
-        long n = raw(SYS_sendto, same.ours, (long)"x", 1, i % 2 ? MSG_NOSIGNAL : 0, 0, 0);
-        bare[i] = (struct answer){n < 0 ? (int)-n : 0, pipes};
-        pipes = 0;
-    }
-    for (int i = 0; i < CALLS; i++)
-        CHECK(mine[i].error == bare[i].error && mine[i].pipes == bare[i].pipes,
-              "call %d after shutdown: %s, %d SIGPIPE; bare %s, %d", i, strerror(mine[i].error),
-              mine[i].pipes, strerror(bare[i].error), bare[i].pipes);
-}
-
 static int so_error(int fd) {
     int error = -1;
     socklen_t length = sizeof(error);
@@ -350,7 +329,6 @@ CASE("a reset amid a long write", a_reset_amid_a_long_write())
 CASE("writes after the peer's close", writes_after("after the peer's close", close_theirs, false))
 CASE("MSG_NOSIGNAL after the peer's close", with_flags = MSG_NOSIGNAL;
      writes_after("after the peer's close", close_theirs, false))
-CASE("writes after shutdown", writes_after_shutdown())
 CASE("an error met by a push is not consumed", error_is_not_consumed())
 CASE("a push raises no signal", no_signal_by_a_push())
 CASE("SIGPIPE kills at the right call", sigpipe_kills())

@@ -26,8 +26,7 @@ static void handle(void (*handler)(int)) {
 /* The number of connections that one place in a table has been differs from the other's. */
 static void make_both(int options) {
     struct pair earlier = pair_make(0);
-    close(earlier.ours);
-    raw(SYS_close, earlier.theirs, 0, 0, 0, 0, 0);
+    pair_close(&earlier);
     ours = pair_warm(options);
     other = pair_make(0);
     reply(&other, 10);

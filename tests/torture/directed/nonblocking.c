@@ -32,10 +32,16 @@ static void accepted_when_full_is_delivered(void) {
             }
             fcntl(p.ours, F_SETFL, 0);
             exchange(&p);
-            close(p.ours);
-            ends(&p, 300);
-            raw(SYS_close, p.theirs, 0, 0, 0, 0, 0);
+            pair_ends(&p, 300);
         }
+}
+
+static void huge_writes(void) {
+    struct pair p = full_pair(0);
+    put_all(&p, 30);
+    CHECK(put(&p, 1 << 20) > 0, "a large write after a small one: %s", strerror(errno));
+    put_until_full(&p, 1 << 20);
+    arrives(&p, 3000);
 }
 
 /* One edge for each EAGAIN, however small the writes. */
@@ -58,8 +64,7 @@ static void edge_after_eagain(void) {
             arrives(&p, 3000);
         }
         close(ep);
-        close(p.ours);
-        raw(SYS_close, p.theirs, 0, 0, 0, 0, 0);
+        pair_close(&p);
     }
 }
 
@@ -102,8 +107,7 @@ static void level_of_writability(void) {
             arrives(&p, 3000);
             CHECK(writable(p.ours, how, 2000), "%d: not writable though empty", how);
         }
-        close(p.ours);
-        raw(SYS_close, p.theirs, 0, 0, 0, 0, 0);
+        pair_close(&p);
     }
 }
 
@@ -299,25 +303,12 @@ static void blocking_write_into_a_full_socket(void) {
         receive(&theirs, p.put, 10000);
         CHECK(theirs.received == p.put, "%llu accepted, %llu arrived", (unsigned long long)p.put,
               (unsigned long long)theirs.received);
-        close(p.ours);
-        raw(SYS_close, p.theirs, 0, 0, 0, 0, 0);
+        pair_close(&p);
     }
 }
 
-/* connect() under way: a write answers as the bare one does. */
-static void write_while_connecting(void) {
-    struct pair p = pair_make(0);
-    char byte = 'x';
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    int same = (int)raw(SYS_socket, AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0, 0, 0, 0);
-    ssize_t n = send(fd, &byte, 1, MSG_NOSIGNAL);
-    long bare = raw(SYS_sendto, same, (long)&byte, 1, MSG_NOSIGNAL, 0, 0);
-    CHECK(n == -1 && errno == -bare, "not connected: %s, bare %s", strerror(errno),
-          strerror((int)-bare));
-    close(p.ours);
-}
-
 CASE("what a full socket accepted is delivered", accepted_when_full_is_delivered())
+CASE("huge writes after small ones", huge_writes())
 CASE("an edge follows EAGAIN", edge_after_eagain())
 CASE("writability of a full socket", level_of_writability())
 CASE("a wait for room while holding", wait_for_room_while_holding())
@@ -326,4 +317,3 @@ CASE("MSG_DONTWAIT on a blocking socket", dontwait_on_a_blocking_socket())
 CASE("MSG_DONTWAIT of many messages", dontwait_of_many_messages())
 CASE("another edge follows EAGAIN when there was room", edges_once_there_is_room())
 CASE("a blocking write into a full socket", blocking_write_into_a_full_socket())
-CASE("a write before connect", write_while_connecting())

@@ -52,10 +52,8 @@ static void one_of_two(void) {
         arrives(&new, (int)window_ms() + 400);
         exchange(&old);
         exchange(&new);
-        close(old.ours);
-        ends(&old, 500);
-        close(new.ours);
-        ends(&new, 500);
+        pair_ends(&old, 500);
+        pair_ends(&new, 500);
     }
 }
 
@@ -80,9 +78,7 @@ static void turn_ends_after(void) {
         put_all(&new, 10);
         arrives(&new, (int)window_ms() + 400);
         put_all(&new, 10);
-        close(new.ours);
-        ends(&new, 500);
-        close_unseen(new.theirs);
+        pair_ends(&new, 500);
         close_unseen(old.theirs);
     }
 }

@@ -289,9 +289,7 @@ static void jump_from_a_blocked_call(void) {
         resynchronise(&shared, 200000);
         exchange(&shared);
         joined(in_quiet_thread(exchange_in_thread, NULL));
-        close(shared.ours);
-        ends(&shared, 300);
-        raw(SYS_close, shared.theirs, 0, 0, 0, 0, 0);
+        pair_ends(&shared, 300);
     }
 }
 
@@ -355,8 +353,7 @@ static void jump_from_anywhere(void) {
     for (int i = 0; i < 3; i++)
         exchange(&shared);
     joined(in_thread(exchange_in_thread, NULL));
-    close(shared.ours);
-    ends(&shared, 300);
+    pair_ends(&shared, 300);
 }
 
 /* A handler may as well end its thread (write(2) and poll(2) are async-signal-safe). */
@@ -403,8 +400,7 @@ static void end_from_anywhere(void) {
     nothing_is_kept(reader, &marked_at);
     for (int i = 0; i < 3; i++)
         exchange(&shared);
-    close(shared.ours);
-    ends(&shared, 300);
+    pair_ends(&shared, 300);
 }
 
 /* ---- the first hold comes from a handler: no malloc there -------------- */

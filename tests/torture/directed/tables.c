@@ -49,12 +49,10 @@ static void alone(long (*own_table)(void)) {
     CHECK(own_table() == 0, "%s", strerror(errno));
     put_all(&p, SECOND);
     exchange(&p);
-    close(p.ours);
-    ends(&p, 300);
+    pair_ends(&p, 300);
     p = pair_warm(0);
     held_then_exchanged(&p);
-    close(p.ours);
-    ends(&p, 300);
+    pair_ends(&p, 300);
 }
 
 /* ---- in one thread of two ------------------------------------------------- */
@@ -83,8 +81,7 @@ static void second_table(void) {
     next_stage(2);
     arrives(&others, within_window());
     exchange(&others);
-    close(others.ours);
-    ends(&others, 300);
+    pair_ends(&others, 300);
 }
 
 static void *in_second_table(void *unused) {
@@ -103,8 +100,7 @@ static void beside_second_table(void) {
     held_then_exchanged(&mine);
     next_stage(3);
     exchange(&mine);
-    close(mine.ours);
-    ends(&mine, 300);
+    pair_ends(&mine, 300);
 }
 
 static void by_a_thread(long (*way)(void)) {
@@ -225,8 +221,7 @@ static void child_on_our_memory(pid_t (*way)(int (*)(void *), int), int flags) {
         exchange(&mine);
         held_then_exchanged(&mine);
         reads_back_zero(&mine);
-        close(mine.ours);
-        ends(&mine, 300);
+        pair_ends(&mine, 300);
     }
 }
 
@@ -247,8 +242,7 @@ static void child_closes_for_both(void) {
     mine = pair_warm(0);
     CHECK(mine.ours == before, "the number is %d, not %d", mine.ours, before);
     held_then_exchanged(&mine);
-    close(mine.ours);
-    ends(&mine, 300);
+    pair_ends(&mine, 300);
 }
 
 CASE("a table of its own by unshare", alone(by_unshare))

@@ -6,49 +6,9 @@
 
 #include <linux/close_range.h>
 #include <netinet/tcp.h>
-#include <sys/epoll.h>
-#include <sys/select.h>
 
-/* ---- another thread is blocked on the connection --------------------- */
-
-static int waiting_fd;
 static int32_t waiting_task;
 static uint32_t stage;
-
-static void wait_in_recv(void) {
-    char byte;
-    recv(waiting_fd, &byte, 1, MSG_PEEK);
-}
-
-static void wait_in_poll(void) {
-    struct pollfd ready = {.fd = waiting_fd, .events = POLLIN};
-    poll(&ready, 1, -1);
-}
-
-static void wait_in_select(void) {
-    fd_set set;
-    FD_ZERO(&set);
-    FD_SET(waiting_fd, &set);
-    select(waiting_fd + 1, &set, NULL, NULL, NULL);
-}
-
-static void wait_in_epoll(void) {
-    int ep = epoll_create1(EPOLL_CLOEXEC);
-    struct epoll_event event = {.events = EPOLLIN};
-    epoll_ctl(ep, EPOLL_CTL_ADD, waiting_fd, &event);
-    epoll_wait(ep, &event, 1, -1);
-    close(ep);
-}
-
-static void *wait_for_answer(void *wait) {
-    char answer[100];
-    waiting_task = own_task();
-    word_set(&stage, 1);
-    (*(void (**)(void))wait)();
-    ssize_t n = recv(waiting_fd, answer, sizeof(answer), MSG_WAITALL);
-    CHECK(n == sizeof(answer), "the blocked thread got %zd bytes", n);
-    return NULL;
-}
 
 /* A thread that runs it, and is blocked in the call before which it sets `stage`. */
 static void *blocked_in(void *(*run)(void *), void *argument) {
@@ -59,50 +19,7 @@ static void *blocked_in(void *(*run)(void *), void *argument) {
     return thread;
 }
 
-/* The writer never waits itself: the window lets its last piece go. */
-static void with_blocked(void (*wait)(void)) {
-    struct pair p = pair_warm(0);
-    for (int round = 0; round < 3; round++) {
-        waiting_fd = p.ours;
-        void *thread = blocked_in(wait_for_answer, &wait);
-        put_all(&p, 200);
-        put_all(&p, 60);
-        put_all(&p, 40);
-        arrives(&p, (int)window_ms() + 150);
-        reply(&p, 100);
-        joined(thread);
-    }
-}
-
-/* ---- halves of a message by two threads ------------------------------ */
-
 static struct pair shared;
-
-static void *put_first_half(void *unused) {
-    (void)unused;
-    put_all(&shared, 200);
-    word_set(&stage, 1);
-    word_wait(&stage, 1);
-    return NULL;
-}
-
-static void halves_by_two_threads(void) {
-    char answer[100];
-    shared = pair_warm(0);
-    for (int round = 0; round < 5; round++) {
-        stage = 0;
-        void *thread = in_thread(put_first_half, NULL);
-        word_wait(&stage, 0);
-        put_all(&shared, 100);
-        struct pollfd ready = {.fd = shared.ours, .events = POLLIN};
-        poll(&ready, 1, 1);
-        arrives(&shared, 60); /* this thread's wait lets go of both halves */
-        reply(&shared, sizeof(answer));
-        CHECK(recv(shared.ours, answer, sizeof(answer), MSG_WAITALL) == sizeof(answer), "no answer");
-        word_set(&stage, 2);
-        joined(thread);
-    }
-}
 
 /* ---- several threads write whole records, without a lock of their own - */
 
@@ -374,10 +291,7 @@ static void *write_part(void *argument) {
 static void closed_beneath_a_drain(void) {
     ssize_t got = 0;
     char byte;
-    shared = pair_warm(SMALL_BUFFERS);
-    fcntl(shared.ours, F_SETFL, O_NONBLOCK);
-    fill_for_good(&shared);
-    overfill(&shared);
+    shared = pair_overfilled(true);
     fcntl(shared.ours, F_SETFL, 0);
     uint64_t before = shared.put;
     void *thread = blocked_in(write_part, &got);
@@ -390,46 +304,6 @@ static void closed_beneath_a_drain(void) {
     CHECK(n == -EAGAIN, "bytes of the old connection at the new one's peer");
 }
 
-/* ---- a thread ends holding ------------------------------------------- */
-
-static uint32_t how_to_end;
-
-static void *put_and_end(void *unused) {
-    (void)unused;
-    put_all(&shared, 150);
-    if (how_to_end == 1)
-        pthread_exit(NULL);
-    while (how_to_end == 2) {
-        word_set(&stage, 1);
-        word_wait(&stage, 1);
-        pthread_testcancel();
-    }
-    return NULL;
-}
-
-static void thread_ends_holding(void) {
-    for (how_to_end = 0; how_to_end < 3; how_to_end++) {
-        shared = pair_warm(0);
-        stage = 0;
-        void *thread = in_thread(put_and_end, NULL);
-        if (how_to_end == 2) {
-            word_wait(&stage, 0);
-            pthread_cancel((pthread_t)(uintptr_t)thread);
-            word_set(&stage, 2);
-        }
-        joined(thread);
-        arrives(&shared, (int)window_ms() - 20);
-        exchange(&shared);
-        close(shared.ours);
-        ends(&shared, 100);
-    }
-}
-
-CASE("a thread is blocked in recv while another one writes", with_blocked(wait_in_recv))
-CASE("a thread is blocked in poll while another one writes", with_blocked(wait_in_poll))
-CASE("a thread is blocked in select while another one writes", with_blocked(wait_in_select))
-CASE("a thread is blocked in epoll_wait while another one writes", with_blocked(wait_in_epoll))
-CASE("the halves of a message by two threads", halves_by_two_threads())
 CASE("many threads write whole records", many_writers())
 CASE("a number is reused after close", reborn(close_by_close, true))
 CASE("a number is reused after syscall(SYS_close)", reborn(close_by_syscall, true))
@@ -439,4 +313,3 @@ CASE("a connection is closed beneath a read", closed_beneath_a_read())
 CASE("a connection is closed beneath a read that returns late", closed_beneath_a_late_read())
 CASE("a connection is closed beneath a write", closed_beneath_a_write())
 CASE("a connection is closed beneath a drain", closed_beneath_a_drain())
-CASE("a thread ends holding", thread_ends_holding())
