@@ -39,38 +39,6 @@ Test(config_load, nothing_set) {
     EXPECT_INT("small", c->small, 4096);
 }
 
-static const struct {
-    const char *name;
-    char entry[80];
-    const char *parts[3]; /* of the one line */
-} warnings[] = {
-    {"a bad value", "UNSTALL_MODE=fast", {"UNSTALL_MODE=fast", "nodelay", "default"}},
-    {"a bad number", "UNSTALL_WINDOW_US=10", {"UNSTALL_WINDOW_US=10", "500", "default"}},
-    {"an unknown name", "UNSTALL_MODUS=cork", {"UNSTALL_MODUS=cork", "libunstall(7)", "expected"}},
-    {"a name longer than any of ours",
-     "UNSTALL_XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX=1",
-     {"UNSTALL_XXXX", "libunstall(7)", "expected"}},
-    {"the empty name", "UNSTALL_=1", {"UNSTALL_=1", "libunstall(7)", "expected"}},
-    {"no value", "UNSTALL_MODE=", {"UNSTALL_MODE=:", "nodelay", "default"}},
-    {"an equals sign in the value", "UNSTALL_MODE=a=b", {"UNSTALL_MODE=a=b", "nodelay", ""}},
-    {"a newline in the value", "UNSTALL_MODE=a\nunstall: b", {"UNSTALL_MODE=a?", "nodelay", ""}},
-};
-
-Test(config_load, warns) {
-    for (size_t i = 0; i < ARRAY_SIZE(warnings); i++) {
-        char entry[sizeof(warnings[i].entry)];
-        memcpy(entry, warnings[i].entry, sizeof(entry));
-        const char *said = LOAD_ENV("prog", entry, (char[]){"UNSTALL_OVERRIDE=1"});
-        EXPECT_INT(warnings[i].name, lines(said), 1);
-        cr_expect(strncmp(said, "unstall: ", 9) == 0, "%s", said);
-        for (size_t part = 0; part < ARRAY_SIZE(warnings[i].parts); part++)
-            cr_expect(strstr(said, warnings[i].parts[part]), "%s: no \"%s\" in: %s", warnings[i].name,
-                      warnings[i].parts[part], said);
-        EXPECT(config()->mode == MODE_AUTO && config()->window_us == 1000);
-        cr_expect(config()->override, "the good one counts all the same");
-    }
-}
-
 /* Without a seed no two processes make the same choice. */
 Test(config_load, a_seed_is_given_or_made) {
     LOAD_ENV("prog", (char[]){"UNSTALL_SEED=4711"});

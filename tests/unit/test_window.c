@@ -7,7 +7,6 @@
 #include "window.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/stat.h>
 
 #include "buffered.h"
@@ -424,18 +423,4 @@ Test(window, a_thread_that_leaves_by_itself_ends_it_with_each_other_one) {
     ASSERT(starts());
     window_thread_ends();
     cr_expect(none_there(), "libc counts one too many");
-}
-
-/* A signal to it by number must not come from libpsx, which waits for the answer. */
-Test(window, its_task_is_known) {
-    EXPECT(!window_is_task(0) && !window_is_task(getpid()));
-    int found = 0;
-    for (int i = 0; i < TRIES && !found; i++) {
-        ASSERT(starts());
-        for (int task = getpid() + 1; task < getpid() + 1000 && !found; task++)
-            found = window_is_task(task) ? task : 0;
-    }
-    EXPECT(found && kill(found, 0) == 0);
-    window_stop();
-    EXPECT(!window_is_task(found) && !window_is_task(0));
 }
