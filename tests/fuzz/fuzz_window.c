@@ -38,7 +38,7 @@ void window_task_exits(void) {
 void window_thread_ends(void) {
 }
 
-bool window_has_left(void) {
+bool window_any_has_bytes(void) {
     bool left = false;
     FDS_EACH(c)
         left |= buffer_length(c) > 0 || c->lingering;

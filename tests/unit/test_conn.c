@@ -103,7 +103,7 @@ Test(conn, nothing_of_the_parents_goes_on_in_the_child) {
         c->held = c->ticking = c->draining = c->flush_blocked = true;
         c->pending_error = 32;
         c->turn_owner = &self;
-        c->turn_end = TURN_LEFT;
+        c->turn_end = TURN_ENDED_UNLOCKED;
         c->aside = (uintptr_t)&piece;
         c->policy = (struct policy){.position = 4, .bursty = true, .untracked_io = true, .quick_turns = 9};
         c->counts.writes = 9;

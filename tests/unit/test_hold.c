@@ -237,7 +237,7 @@ Test(hold, a_turn_is_left_where_nothing_is_to_be_done) {
         c->lock |= row->locked;
         if (row->elsewhere)
             self.turn = NULL;
-        EXPECT_INT(row->name, hold_leaves_turn(c), row->leaves);
+        EXPECT_INT(row->name, hold_end_turn_unlocked(c), row->leaves);
         EXPECT_INT(row->name, self.turn == NULL, row->leaves || row->elsewhere);
         EXPECT_INT(row->name, self.depth, 0);
         c->lock = lock_free_now;

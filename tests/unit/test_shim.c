@@ -102,7 +102,7 @@ Test(shim, a_handlers_turn_in_between) {
         whole_write(6, "head");
         EXPECT(self.turn == handlers && handlers->held);
         ASSERT(conn_lock(c));
-        hold_leave_other(c);
+        hold_give_up_other(c);
         resumes ? hold_resume_turn(c) : hold_join_turn(c);
         EXPECT(self.locked == c && self.depth == 1);
         conn_unlock(c);
@@ -120,7 +120,7 @@ Test(shim, a_turn_that_is_left_after_the_close) {
         shim_closing(6);
         struct call call = shim_read_begins(5, true);
         shim_closing(5);
-        STORE(&c->turn_end, TURN_LEFT);
+        STORE(&c->turn_end, TURN_ENDED_UNLOCKED);
         errno = EBADF;
         shim_read_ends(call, got, 100);
         EXPECT(c->next_free == other);

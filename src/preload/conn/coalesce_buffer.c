@@ -137,7 +137,7 @@ static inline void all_sent(struct conn *c) {
     buffer_free(c);
 }
 
-void buffer_is_left(struct conn *c) {
+void buffer_free_if_empty(struct conn *c) {
     if (c->buffer && buffer_length(c) == 0)
         all_sent(c);
 }
@@ -244,7 +244,7 @@ void buffer_drained(struct conn *c) {
         return; /* closed unseen meanwhile: c is another connection, or the child's copy */
     STORE(&c->draining, false);
     buffer_wake_writers();
-    if (g->drained == DRAIN_LEFT) {
+    if (g->drained == DRAIN_ABANDONED) {
         buffer_resolve(c);
         return;
     }
@@ -256,7 +256,7 @@ void buffer_drained(struct conn *c) {
         policy_met(&c->policy, (int)error);
         return;
     }
-    buffer_is_left(c);
+    buffer_free_if_empty(c);
     if (buffer_length(c) && UNLIKELY(!buffer_is_at(c, c->fd)))
         buffer_free(c);
 }
@@ -276,7 +276,7 @@ void buffer_resolve(struct conn *c) {
     if (!c->buffer || !c->buffer->in_flight)
         return;
     has_sent(c->buffer, taken_of(c, c->buffer));
-    buffer_is_left(c);
+    buffer_free_if_empty(c);
 }
 
 bool buffer_is_about_to_send(const struct conn *c) {

@@ -80,12 +80,12 @@ struct iovec buffer_begins_to_send(struct coalesce_buffer *g, uint64_t before, b
 /* A handler that does not return has ended a send of buffered bytes: ask the kernel how many
  * bytes it has taken. */
 void buffer_resolve(struct conn *c);
-/* ... or has left between the send of the last byte and the return of the buffer. */
-void buffer_is_left(struct conn *c);
+/* ... or has abandoned it between the send of the last byte and the return of the buffer. */
+void buffer_free_if_empty(struct conn *c);
 
-/* A blocking send of buffered bytes is over, with the result `drained`, or it was left by a jump
- * (DRAIN_LEFT), and the kernel must be asked.  Lock held. */
-enum { DRAIN_LEFT = INT_MIN };
+/* A blocking send of buffered bytes is over, with the result `drained`, or a jump has abandoned it
+ * (DRAIN_ABANDONED), and the kernel must be asked.  Lock held. */
+enum { DRAIN_ABANDONED = INT_MIN };
 void buffer_drained(struct conn *c);
 
 /* The futex of writers behind a drain: grows when one ends, or when the connection is closed. */

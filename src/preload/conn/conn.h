@@ -7,7 +7,7 @@
  * checks that the descriptor still leads here.  `refs` counts the descriptors.
  *
  * Locking: only the holder of `lock` changes a connection, except `lock` itself, `next_ticking`, `aside`,
- * `given`, `turn_end` (hold_leaves_turn), `fd` and `lingering` (a close that cannot have the lock) and
+ * `given`, `turn_end` (hold_end_turn_unlocked), `fd` and `lingering` (a close that cannot have the lock) and
  * counts.bytes; in mode off, and of a write that cannot have the lock, also the other counts, and the
  * policy's message_bytes and small_writes.  A thread holds one connection's lock at a time and makes no call
  * under it that could block or is a cancellation point.  No lock is shared between connections on the write
@@ -50,10 +50,10 @@ struct conn_counts {
 };
 #undef NAME
 
-/* A turn that holds nothing may end without the lock at a read or a wait (hold_leaves_turn): it is
- * marked TURN_LEFT, and the model is updated at the next lock.  A turn that must update the
+/* A turn that holds nothing may end without the lock at a read or a wait (hold_end_turn_unlocked): it is
+ * marked TURN_ENDED_UNLOCKED, and the model is updated at the next lock.  A turn that must update the
  * endpoint cache at once ends under the lock, like a turn that holds (TURN_ENDS). */
-enum turn_end { TURN_ENDS, TURN_MAY_LEAVE, TURN_LEFT };
+enum turn_end { TURN_ENDS, TURN_MAY_END_UNLOCKED, TURN_ENDED_UNLOCKED };
 
 /* What a call that could not have the lock has set aside: the low bits of conn.aside, whose other bits are
  * the address of the latest piece (reentry.h). */
@@ -139,14 +139,14 @@ extern INTERNAL uint8_t forks_made;
 extern INTERNAL uint32_t nodelay_epoch;
 
 /* True: a fork or the application has given the socket to another process, or to this one. */
-static inline bool conn_has_left(const struct conn *c) {
+static inline bool conn_given_away(const struct conn *c) {
     return c->passed || c->shared || c->forks != LOAD(&forks_made);
 }
 
 /* True: another process may have the socket.  A call that the library has seen gave it away, or the socket
  * came from outside: by exec, by SCM_RIGHTS, or as a number that the library does not know. */
 static inline bool conn_is_shared(const struct conn *c) {
-    return conn_has_left(c) || LOAD(&c->given) || c->origin == ORIGIN_FOREIGN;
+    return conn_given_away(c) || LOAD(&c->given) || c->origin == ORIGIN_FOREIGN;
 }
 
 /* What was set aside for c (reentry.h).  `take_in` makes up for it, lock held; `catch_up` is called after the

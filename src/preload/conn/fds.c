@@ -112,7 +112,7 @@ static struct conn *struct_take(void) {
 void fds_forget(int fd) {
     struct conn *stale = fds_lock(fd);
     if (!stale) {
-        reentry_left(fd);
+        reentry_unlink(fd);
         if (fds_word(fd) != FDS_UNKNOWN)
             fds_set(fd, FDS_UNKNOWN);
         return;

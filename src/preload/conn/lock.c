@@ -70,7 +70,7 @@ static uint64_t sleep_at(uint32_t *lock, uint32_t seen, uint64_t ns) {
  * under SA_RESTART.  A waiter that gives up passes on the wake-up that it may have had. */
 enum lock_slow lock_slow(uint32_t *lock, uint32_t seen) {
     bool asked = false;
-    uint64_t left = 0;
+    uint64_t rest = 0;
     for (int i = 0;; i++) {
         if (UNLIKELY(i >= SPINS && *LOAD(&gate) != GATE_OPEN))
             gate_slow();
@@ -89,15 +89,15 @@ enum lock_slow lock_slow(uint32_t *lock, uint32_t seen) {
             seen = LOAD(lock);
         } else {
             if (!asked)
-                asked = true, left = patience(clock_coarse());
-            if (left == 0) {
+                asked = true, rest = patience(clock_coarse());
+            if (rest == 0) {
                 if (seen & 2)
                     lock_wake(lock);
                 return LOCK_MISSED;
             }
             uint32_t waited_for = (seen & ~UINT32_C(3)) | 2;
             if (seen == waited_for || REPLACE(lock, &seen, waited_for, __ATOMIC_RELAXED)) {
-                left -= sleep_at(lock, waited_for, left);
+                rest -= sleep_at(lock, waited_for, rest);
                 seen = LOAD(lock);
             }
         }

@@ -40,7 +40,7 @@
  *
  * Signal handlers share the thread-locals.  If `depth` > 0, the handler has
  * interrupted the library inside a lock, and reentry.h handles its calls; or it has left by a way that we do
- * not see, which reentry_has_left() finds out at the thread's next call.
+ * not see, which reentry_is_over() finds out at the thread's next call.
  */
 
 struct conn;
@@ -60,7 +60,7 @@ struct thread {
         };
         uint32_t busy; /* the three above in one word: 0 if all are 0 */
     };
-    uintptr_t frame;       /* the stack pointer when `depth` became 1 (reentry_has_left()) */
+    uintptr_t frame;       /* the stack pointer when `depth` became 1 (reentry_is_over()) */
     uintptr_t drain_frame; /* ... and when the blocking send of `draining` began */
     uint64_t wait_debt;    /* clock_coarse(): see lock_slow() */
     uint32_t tag;       /* identifies the holder of a lock; 16 bits, 0: none yet */
@@ -103,7 +103,7 @@ extern INTERNAL const volatile uint8_t *gate;
 /* This thread is inside a section of ours, or in a blocking send of buffered bytes (`busy`).  True: it has
  * left the section, as the stack shows, or this call is a handler's that has interrupted the send: it may use
  * our state (reentry.c). */
-bool reentry_has_left(void);
+bool reentry_is_over(void);
 
 /* The same, where a thread in a section of ours, or a fork not noticed yet, goes the longer way. */
 static inline bool gate_is_open(void) {
@@ -112,7 +112,7 @@ static inline bool gate_is_open(void) {
 
 /* True if this call may use our state. */
 static inline bool gate_enter(void) {
-    if (UNLIKELY(self.busy) && !reentry_has_left())
+    if (UNLIKELY(self.busy) && !reentry_is_over())
         return false;
     return LIKELY(*LOAD(&gate) == GATE_OPEN) || gate_slow();
 }
@@ -182,7 +182,7 @@ static inline void lock_free(uint32_t *lock) {
  * and a waiter sleeps.  self.depth counts it.
  */
 
-static inline void spin_left(void) {
+static inline void spin_ends(void) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self.spinning = NULL;
     self.depth--;
@@ -196,7 +196,7 @@ static inline bool spin_take(uint32_t *lock, bool waits) {
     if (LIKELY(REPLACE(lock, &seen, lock_taken_word(), __ATOMIC_ACQUIRE)) ||
         ((waits || seen >> 18 != fork_generation) && lock_slow(lock, seen) != LOCK_MISSED))
         return true;
-    spin_left();
+    spin_ends();
     return false;
 }
 
@@ -212,7 +212,7 @@ __attribute__((warn_unused_result)) static inline bool spin_trylock(uint32_t *lo
 
 static inline void spin_unlock(uint32_t *lock) {
     lock_free(lock);
-    spin_left();
+    spin_ends();
 }
 
 /* ---- pools of pieces ----------------------------------------------------

@@ -168,21 +168,21 @@ static int start_by_libc(struct raw_thread *t) {
 
 /* ------------------------------------------------------------------------ */
 
-bool raw_thread_has_left(const struct raw_thread *t) {
+bool raw_thread_is_gone(const struct raw_thread *t) {
     return LOAD_ACQUIRE(&t->id) == 0 || raw0(SYS_getpid) != t->process;
 }
 
-static bool wait_until_left(struct raw_thread *t) {
+static bool wait_until_gone(struct raw_thread *t) {
     /* Bounded: a handler may fork during this wait; its child, which has no such thread, returns into it. */
     const struct timespec most = {.tv_nsec = WAIT_NS};
-    for (int i = 0, waits = 0; i < GONE_TRIES && waits < WAITS && !raw_thread_has_left(t); i++)
+    for (int i = 0, waits = 0; i < GONE_TRIES && waits < WAITS && !raw_thread_is_gone(t); i++)
         waits += raw4(SYS_futex, &t->id, FUTEX_WAIT, LOAD(&t->id), &most) == -ETIMEDOUT;
-    return raw_thread_has_left(t);
+    return raw_thread_is_gone(t);
 }
 
 int raw_thread_start(struct raw_thread *t, void (*run)(void)) {
     int saved = errno;
-    if (!wait_until_left(t)) /* the next thread uses its stack */
+    if (!wait_until_gone(t)) /* the next thread uses its stack */
         return -EBUSY;
     t->run = run;
     t->process = (int)raw0(SYS_getpid);
@@ -194,7 +194,7 @@ int raw_thread_start(struct raw_thread *t, void (*run)(void)) {
 
 /* The kernel clears `id` before it removes the thread from the thread group. */
 void raw_thread_join(struct raw_thread *t) {
-    if (!wait_until_left(t))
+    if (!wait_until_gone(t))
         return;
     int id = LOAD(&t->known_id);
     for (int i = 0; id && i < GONE_TRIES; i++) {

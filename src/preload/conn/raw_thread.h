@@ -39,7 +39,7 @@ int raw_thread_start(struct raw_thread *t, void (*run)(void));
 void raw_thread_join(struct raw_thread *t);
 
 /* False: a thread that was started still runs. */
-bool raw_thread_has_left(const struct raw_thread *t);
+bool raw_thread_is_gone(const struct raw_thread *t);
 
 /* The program enters or leaves pthread_create(3) or thrd_create(3).  A sanitizer's allocator may hold
  * its lock then, and a signal handler that interrupts it must not make libc allocate. */

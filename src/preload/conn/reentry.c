@@ -8,7 +8,7 @@
  * the lock then looks at the word: so one of the two takes it in (reentry_take_in, in an order that a
  * reader can check: the drain that is over, the numbers, the pieces, the rest, a flush).
  *
- * Handlers that do not return: reentry_has_left() finds them by the stack, reentry_abandon() is called by
+ * Handlers that do not return: reentry_is_over() finds them by the stack, reentry_abandon() is called by
  * longjmp(3) and at a thread's end.  Both free this thread's locks, and resolve what a send had begun
  * (buffer_resolve).
  */
@@ -57,16 +57,16 @@ void reentry_set_aside(struct conn *c, unsigned flags, unsigned instead) {
     now_or_at_the_unlock(c);
 }
 
-struct conn *reentry_leaves(int fd, int *other) {
+struct conn *reentry_unlink_begins(int fd, int *other) {
     struct conn *c = ours_aside() ? fds_conn(fds_swap_unknown(fd)) : NULL;
     *other = c ? fds_number_of(c) : -1;
     return c;
 }
 
 /* The holder of the lock must not act on the number's next owner. */
-void reentry_left(int fd) {
+void reentry_unlink(int fd) {
     int other;
-    struct conn *c = reentry_leaves(fd, &other);
+    struct conn *c = reentry_unlink_begins(fd, &other);
     if (!c)
         return;
     REPLACE(&c->fd, &(int){fd}, other, __ATOMIC_RELAXED);
@@ -193,7 +193,7 @@ bool reentry_last(struct conn *c) {
 
 /* ---- handlers that do not return ------------------------------------- */
 
-/* The write that was left was counted, perhaps, and not made.  Where bytes are buffered no other thread
+/* The write that was abandoned was counted, perhaps, and not made.  Where bytes are buffered no other thread
  * writes, so the kernel's count and the buffer are all. */
 static void count_anew(struct conn *c) {
     struct kernel_tcp_info now;
@@ -204,14 +204,14 @@ static void count_anew(struct conn *c) {
 
 static void release(struct conn *c) {
     buffer_resolve(c);
-    buffer_is_left(c);
+    buffer_free_if_empty(c);
     if (!config()->no_syscalls)
         count_anew(c);
     self.depth = 1;
     conn_unlock(c);
 }
 
-/* A jump or a cancellation leaves the blocking send of buffered bytes. */
+/* A jump or a cancellation abandons the blocking send of buffered bytes. */
 static void stop_draining(void) {
     struct conn *c = self.draining;
     reentry_drains(NULL);
@@ -220,7 +220,7 @@ static void stop_draining(void) {
     bool locked = conn_lock(c);
     struct coalesce_buffer *g = c->draining ? LOAD(&c->buffer) : NULL;
     if (g)
-        g->drained = DRAIN_LEFT;
+        g->drained = DRAIN_ABANDONED;
     if (locked) {
         buffer_drained(c);
         conn_unlock(c);
@@ -262,7 +262,7 @@ static bool is_over(uintptr_t frame, uintptr_t below) {
     return here + below >= frame && here < frame + ABOVE;
 }
 
-__attribute__((noinline)) bool reentry_has_left(void) {
+__attribute__((noinline)) bool reentry_is_over(void) {
     if (self.vforked || (self.depth && !is_over(self.frame, BELOW)))
         return false;
     if (self.depth)

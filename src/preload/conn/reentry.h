@@ -25,7 +25,7 @@
  * A handler may also leave by any way: longjmp(3), which abandons the locks; a jump that the compiler has
  * made, a Lisp's own unwinding, setcontext(3), an exception.  Then the thread's next call shows it, where it
  * comes from the same place on the stack as the interrupted one: two frames cannot have one place
- * (reentry_has_left()).  A call from elsewhere proves nothing, not even from above: it may be a coroutine's,
+ * (reentry_is_over()).  A call from elsewhere proves nothing, not even from above: it may be a coroutine's,
  * whose stack may be an array of a caller's.  Until there is a proof the locks are as those of any other
  * stopped thread; but a write of this thread from above sends the buffered bytes first (reentry_last()), in a
  * way that the section bears if it goes on.  A handler that does not return leaves no lock behind then and
@@ -54,10 +54,10 @@ void reentry_keep_aside(struct conn *c, struct piece *piece);
 /* The same with flags of enum conn_aside, of which `instead` are cleared. */
 void reentry_set_aside(struct conn *c, unsigned flags, unsigned instead);
 
-/* `fd` leads to its connection no longer.  reentry_leaves() begins that: the connection, or NULL.  If
- * `*other` is -1, it has no descriptor any more.  reentry_left() is all of it. */
-struct conn *reentry_leaves(int fd, int *other);
-void reentry_left(int fd);
+/* `fd` leads to its connection no longer.  reentry_unlink_begins() begins that: the connection, or NULL.  If
+ * `*other` is -1, it has no descriptor any more.  reentry_unlink() is all of it. */
+struct conn *reentry_unlink_begins(int fd, int *other);
+void reentry_unlink(int fd);
 /* For a handler: the connection of fd, locked, or NULL: its lock is this thread's, or cannot be had.  After
  * the unlock the caller puts `*outer` back into self.locked. */
 struct conn *reentry_lock(int fd, struct conn **outer);

@@ -39,7 +39,7 @@ static inline struct call read_begins(int fd, bool dont) {
     }
 
 /* The beginning of read and recv: a thread without an open turn jumps on, or in mode off only counts. */
-#define LEAVES_AT_ONCE(next, in_off, ...)                               \
+#define JUMPS_ON(next, in_off, ...)                                     \
     if (LIKELY(self.turn == NULL)) {                                    \
         struct conn *c = fds_conn(fds_word(fd));                        \
         if (LIKELY(!c) && REAL_FOUND(next) != NULL)                     \
@@ -63,7 +63,7 @@ NOINLINE ssize_t watched_read(int fd, void *buffer, size_t bytes) {
     return shim_read_ends(call, REAL(read)(fd, buffer, bytes), bytes);
 }
 EXPORT ssize_t read(int fd, void *buffer, size_t bytes) {
-    LEAVES_AT_ONCE(read, read_in_off, fd, buffer, bytes)
+    JUMPS_ON(read, read_in_off, fd, buffer, bytes)
     return watched_read(fd, buffer, bytes);
 }
 ALSO(__read, read)
@@ -96,7 +96,7 @@ NOINLINE ssize_t recv_in_off(int fd, void *buffer, size_t bytes, int flags, stru
     COUNTED(RECV_ASKED(bytes), REAL_FOUND(recv)(fd, buffer, bytes, flags))
 }
 EXPORT ssize_t recv(int fd, void *buffer, size_t bytes, int flags) {
-    LEAVES_AT_ONCE(recv, recv_in_off, fd, buffer, bytes, flags)
+    JUMPS_ON(recv, recv_in_off, fd, buffer, bytes, flags)
     return watched_recv(fd, buffer, bytes, flags);
 }
 ALSO(__recv, recv)

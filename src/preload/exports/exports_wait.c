@@ -21,7 +21,7 @@ enum {
 /* ---- waits for readiness ------------------------------------------------ */
 
 /* A thread without an open turn jumps on. */
-#define LEAVES_AT_ONCE(next, ...)                                        \
+#define JUMPS_ON(next, ...)                                              \
     if (LIKELY(self.turn == NULL) && LIKELY(REAL_FOUND(next) != NULL))   \
         return REAL_FOUND(next)(__VA_ARGS__);
 
@@ -62,7 +62,7 @@ NOINLINE int poll_in_turn(struct pollfd *fds, nfds_t count, int timeout)
     TRY_FIRST(timeout != 0, polls_writability(fds, count), REAL(poll)(fds, count, 0),
               REAL(poll)(fds, count, timeout))
 EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout) {
-    LEAVES_AT_ONCE(poll, fds, count, timeout)
+    JUMPS_ON(poll, fds, count, timeout)
     return poll_in_turn(fds, count, timeout);
 }
 ALSO(__poll, poll)
@@ -72,7 +72,7 @@ NOINLINE int ppoll_in_turn(struct pollfd *fds, nfds_t count, const struct timesp
     TRY_FIRST(LASTS(timeout, tv_nsec), polls_writability(fds, count),
               REAL(ppoll)(fds, count, &no_time, mask), REAL(ppoll)(fds, count, timeout, mask))
 EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask) {
-    LEAVES_AT_ONCE(ppoll, fds, count, timeout, mask)
+    JUMPS_ON(ppoll, fds, count, timeout, mask)
     return ppoll_in_turn(fds, count, timeout, mask);
 }
 
@@ -117,7 +117,7 @@ NOINLINE int select_in_turn(int count, fd_set *in, fd_set *out, fd_set *except, 
     TRY_FIRST(LASTS(timeout, tv_usec), out && !in && !except, try_select(count, in, out, except, NULL),
               REAL(select)(count, in, out, except, timeout))
 EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct timeval *timeout) {
-    LEAVES_AT_ONCE(select, count, in, out, except, timeout)
+    JUMPS_ON(select, count, in, out, except, timeout)
     return select_in_turn(count, in, out, except, timeout);
 }
 ALSO(__select, select)
@@ -131,7 +131,7 @@ NOINLINE int epoll_wait_in_turn(int fd, struct epoll_event *events, int most, in
     TRY_FIRST(timeout != 0, false, REAL(epoll_wait)(fd, events, most, 0),
               REAL(epoll_wait)(fd, events, most, timeout))
 EXPORT int epoll_wait(int fd, struct epoll_event *events, int most, int timeout) {
-    LEAVES_AT_ONCE(epoll_wait, fd, events, most, timeout)
+    JUMPS_ON(epoll_wait, fd, events, most, timeout)
     return epoll_wait_in_turn(fd, events, most, timeout);
 }
 
@@ -140,7 +140,7 @@ NOINLINE int epoll_pwait_in_turn(int fd, struct epoll_event *events, int most, i
     TRY_FIRST(timeout != 0, false, REAL(epoll_pwait)(fd, events, most, 0, mask),
               REAL(epoll_pwait)(fd, events, most, timeout, mask))
 EXPORT int epoll_pwait(int fd, struct epoll_event *events, int most, int timeout, const sigset_t *mask) {
-    LEAVES_AT_ONCE(epoll_pwait, fd, events, most, timeout, mask)
+    JUMPS_ON(epoll_pwait, fd, events, most, timeout, mask)
     return epoll_pwait_in_turn(fd, events, most, timeout, mask);
 }
 
@@ -168,11 +168,11 @@ EXPORT int epoll_pwait2(int fd, struct epoll_event *events, int most, const stru
 /* sleeps */
 EXPORT unsigned sleep(unsigned seconds) WAIT(sleep, seconds)
 EXPORT int usleep(useconds_t microseconds) WAIT(usleep, microseconds)
-EXPORT int nanosleep(const struct timespec *request, struct timespec *left) WAIT(nanosleep, request, left)
+EXPORT int nanosleep(const struct timespec *request, struct timespec *rest) WAIT(nanosleep, request, rest)
 ALSO(__nanosleep, nanosleep)
-EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *request, struct timespec *left)
-    WAIT(clock_nanosleep, clock, flags, request, left)
-EXPORT int thrd_sleep(const struct timespec *request, struct timespec *left) WAIT(thrd_sleep, request, left)
+EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *request, struct timespec *rest)
+    WAIT(clock_nanosleep, clock, flags, request, rest)
+EXPORT int thrd_sleep(const struct timespec *request, struct timespec *rest) WAIT(thrd_sleep, request, rest)
 
 /* semaphores and threads */
 EXPORT int sem_wait(sem_t *sem) WAIT(sem_wait, sem)
@@ -301,10 +301,10 @@ EXPORT int __epoll_pwait2_time64(int fd, struct epoll_event *events, int most, t
               REAL(__epoll_pwait2_time64)(fd, events, most, &no_time64, mask),
               REAL(__epoll_pwait2_time64)(fd, events, most, timeout, mask))
 
-EXPORT int __nanosleep64(time64 *request, struct timespec64 *left) WAIT(__nanosleep64, request, left)
-EXPORT int __clock_nanosleep_time64(clockid_t clock, int flags, time64 *request, struct timespec64 *left)
-    WAIT(__clock_nanosleep_time64, clock, flags, request, left)
-EXPORT int __thrd_sleep64(time64 *request, struct timespec64 *left) WAIT(__thrd_sleep64, request, left)
+EXPORT int __nanosleep64(time64 *request, struct timespec64 *rest) WAIT(__nanosleep64, request, rest)
+EXPORT int __clock_nanosleep_time64(clockid_t clock, int flags, time64 *request, struct timespec64 *rest)
+    WAIT(__clock_nanosleep_time64, clock, flags, request, rest)
+EXPORT int __thrd_sleep64(time64 *request, struct timespec64 *rest) WAIT(__thrd_sleep64, request, rest)
 EXPORT int __sem_timedwait64(sem_t *sem, time64 *until) WAIT(__sem_timedwait64, sem, until)
 EXPORT int __sem_clockwait64(sem_t *sem, clockid_t clock, time64 *until)
     WAIT(__sem_clockwait64, sem, clock, until)

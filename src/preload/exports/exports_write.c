@@ -26,7 +26,7 @@ static inline bool only_counts(uintptr_t word, size_t bytes, int flags) {
 
 /* The beginning of write, send and sendto: a thread without an open turn jumps on, or in mode off only
  * counts.  The order of the arguments costs that no move. */
-#define LEAVES_AT_ONCE(next, form, flags, ...)                                         \
+#define JUMPS_ON(next, form, flags, ...)                                               \
     if (LIKELY(self.turn == NULL)) {                                                   \
         uintptr_t word = fds_word(fd);                                                 \
         if (passes(word) && LIKELY(REAL_FOUND(next) != NULL))                          \
@@ -36,7 +36,7 @@ static inline bool only_counts(uintptr_t word, size_t bytes, int flags) {
     }
 
 EXPORT ssize_t write(int fd, const void *buffer, size_t bytes) {
-    LEAVES_AT_ONCE(write, FORM_WRITE, 0, fd, buffer, bytes)
+    JUMPS_ON(write, FORM_WRITE, 0, fd, buffer, bytes)
     return shim_write_fast(fd, buffer, bytes, 0, FORM_WRITE, CALLER);
 }
 ALSO(__write, write)
@@ -48,7 +48,7 @@ EXPORT ssize_t writev(int fd, const struct iovec *iov, int count) {
 }
 
 EXPORT ssize_t send(int fd, const void *buffer, size_t bytes, int flags) {
-    LEAVES_AT_ONCE(send, FORM_SEND, flags, fd, buffer, bytes, flags)
+    JUMPS_ON(send, FORM_SEND, flags, fd, buffer, bytes, flags)
     return shim_write_fast(fd, buffer, bytes, flags, FORM_SEND, CALLER);
 }
 ALSO(__send, send)
@@ -56,7 +56,7 @@ ALSO(__send, send)
 EXPORT ssize_t sendto(int fd, const void *buffer, size_t bytes, int flags,
                       const struct sockaddr *address, socklen_t length) {
     if (LIKELY(!address && !length)) {
-        LEAVES_AT_ONCE(sendto, FORM_SENDTO, flags, fd, buffer, bytes, flags, NULL, 0)
+        JUMPS_ON(sendto, FORM_SENDTO, flags, fd, buffer, bytes, flags, NULL, 0)
         return shim_write_fast(fd, buffer, bytes, flags, FORM_SENDTO, CALLER);
     }
     return shim_write(OUT(.form = FORM_SENDTO, .buffer = buffer, .bytes = bytes, .flags = flags,
@@ -121,7 +121,7 @@ int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags
         return reentry_messages(fd, messages, count, flags);
     bool acted = LOAD(&hold_acted);
     if (acted)
-        shim_messages_leave(messages, count);
+        shim_messages_pass(messages, count);
     enum bulk bulk = shim_bulk_begins(fd, flags, raw, &call);
     if (bulk != BULK_GOES)
         return bulk == BULK_ASIDE ? reentry_messages(fd, messages, count, flags) : -1;
@@ -130,7 +130,7 @@ int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags
     ssize_t moved = sent < 0 ? -1 : 0;
     for (int i = 0; i < sent; i++) {
         if (!acted)
-            shim_descriptors_left(&messages[i].msg_hdr);
+            shim_descriptors_passed(&messages[i].msg_hdr);
         if (call.conn)
             moved += messages[i].msg_len;
     }

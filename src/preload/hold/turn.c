@@ -9,7 +9,7 @@
  * goes on without it.
  *
  * The turn belongs to its thread (this thread's `self.turn`, c->turn_owner); another thread that writes
- * takes it over.  A turn that holds nothing ends without the lock (hold_leaves_turn).
+ * takes it over.  A turn that holds nothing ends without the lock (hold_end_turn_unlocked).
  *
  * Then, in this order: the age of a hold where no thread keeps a window (the habit), questions to policy
  * with the facts that the kernel must tell (decide_*), the end of a connection, a change of the configuration
@@ -148,7 +148,7 @@ static void probe_untracked(struct conn *c, uint32_t pushes) {
 
 /* Pushes the bytes that the kernel holds. */
 static __attribute__((noinline)) void push_held(struct conn *c, enum push_cause cause) {
-    STORE_RELEASE(&c->held, false); /* after taking the lock: hold_leaves_turn() relies on this order */
+    STORE_RELEASE(&c->held, false); /* after taking the lock: hold_end_turn_unlocked() relies on this order */
     hold_check_age(c, false);
     int error = hold_set_nodelay(c, c->fd);
     if (is_not_tcp(error)) {
@@ -242,10 +242,10 @@ void hold_window_ends(struct conn *c) {
 
 /* ---- turns ----------------------------------------------------------- */
 
-/* A new turn continues the message: the turn before was left by TURN_LEFT, or belongs
+/* A new turn continues the message: the turn before was left by TURN_ENDED_UNLOCKED, or belongs
  * to another thread. */
 void hold_turn_taken_over(struct conn *c) {
-    bool left = LOAD(&c->turn_end) == TURN_LEFT;
+    bool left = LOAD(&c->turn_end) == TURN_ENDED_UNLOCKED;
     if (!left || c->turn_owner != &self)
         c->policy.quick_turns = c->policy.single_turns = 0;
     if (left)
@@ -269,19 +269,19 @@ void hold_two_write(struct conn *c) {
 }
 
 /* What c holds back leaves at the unlock, or at this thread's next call. */
-static void leave_aside(struct conn *c) {
+static void push_at_unlock(struct conn *c) {
     if (LOAD(&c->held) || LOAD(&c->buffer))
         reentry_set_aside(c, ASIDE_PUSH, 0);
 }
 
-void hold_leave_other(const struct conn *c) {
+void hold_give_up_other(const struct conn *c) {
     struct conn *other = self.turn;
     if (UNLIKELY(other && other != c))
-        leave_aside(other);
+        push_at_unlock(other);
 }
 
 void hold_resume_turn(struct conn *c) {
-    hold_leave_other(c);
+    hold_give_up_other(c);
     self.turn = c;
     STORE(&c->turn_owner, &self);
     STORE(&c->turn_end, TURN_ENDS);
@@ -300,7 +300,7 @@ static struct conn *lock_turn(void) {
     if (!c || LIKELY(conn_lock(c)))
         return c;
     self.turn = NULL;
-    leave_aside(c);
+    push_at_unlock(c);
     return NULL;
 }
 
@@ -348,7 +348,7 @@ bool hold_could_go_on(void) {
         return true; /* hold_end_turn_slow() gives up the turn */
     const struct policy *p = &c->policy;
     bool could = c->held || c->buffer ||
-                 (p->mode == MODE_AUTO && p->nodelay && !policy_left_alone(p, config()->override));
+                 (p->mode == MODE_AUTO && p->nodelay && !policy_app_decides(p, config()->override));
     conn_unlock(c);
     return could;
 }
@@ -495,7 +495,7 @@ static bool may_wait(struct conn *c, struct kernel_tcp_info *info, int fd) {
         return false;
     if (UNLIKELY(p->unsure))
         hold_ask_facts(c);
-    return (!p->nodelay || p->nodelay_uncertain) && !policy_left_alone(p, config()->override) &&
+    return (!p->nodelay || p->nodelay_uncertain) && !policy_app_decides(p, config()->override) &&
            kernel->tcp_info(fd, info) == 0;
 }
 

@@ -55,20 +55,20 @@ static inline void hold_end_turn(enum push_cause cause) {
  * that writes each message in one call takes no lock here.  False: call hold_end_turn().  The
  * check of the lock makes this thread wait for a push by another thread.  A signal handler that
  * interrupts this function goes by reentry.h. */
-INLINE bool hold_leaves_turn(struct conn *c) {
+INLINE bool hold_end_turn_unlocked(struct conn *c) {
     self.frame = stack_pointer();
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self.depth = 1; /* the caller has asked gate_enter(): this thread is in no section */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    bool leaves = LOAD(&c->turn_end) == TURN_MAY_LEAVE && self.turn == c && !LOAD_ACQUIRE(&c->held) &&
-                  !LOAD_ACQUIRE(&c->buffer) && (LOAD(&c->lock) & 3) == 0;
-    if (LIKELY(leaves)) {
-        STORE(&c->turn_end, TURN_LEFT);
+    bool ends = LOAD(&c->turn_end) == TURN_MAY_END_UNLOCKED && self.turn == c && !LOAD_ACQUIRE(&c->held) &&
+                !LOAD_ACQUIRE(&c->buffer) && (LOAD(&c->lock) & 3) == 0;
+    if (LIKELY(ends)) {
+        STORE(&c->turn_end, TURN_ENDED_UNLOCKED);
         self.turn = NULL;
     }
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     self.depth = 0;
-    return leaves;
+    return ends;
 }
 
 /* True: the library may read an argument of the caller, because a decision about the open turn
@@ -110,7 +110,7 @@ void hold_two_write(struct conn *c);
 
 /* This thread's turn will be on c.  Since it was asked whether another one is open, a handler may have opened
  * one: nobody would end it any more, so its bytes leave.  Lock of c held; the other one is not waited for. */
-void hold_leave_other(const struct conn *c);
+void hold_give_up_other(const struct conn *c);
 
 /* This thread opens a turn on c.  Lock held. */
 static inline void hold_open_turn(struct conn *c) {
@@ -119,7 +119,7 @@ static inline void hold_open_turn(struct conn *c) {
     STORE(&c->turn_owner, &self);
     self.turn = c;
     c->counts.turns++;
-    STORE(&c->turn_end, endpoint_update_is_due(c) ? TURN_ENDS : TURN_MAY_LEAVE);
+    STORE(&c->turn_end, endpoint_update_is_due(c) ? TURN_ENDS : TURN_MAY_END_UNLOCKED);
     if (UNLIKELY(LOAD(&endpoint_late[c->endpoint].nodelay_only)))
         c->policy.nodelay_only = true;
 }

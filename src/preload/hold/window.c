@@ -299,7 +299,7 @@ static enum window_state decide(bool buffers, unsigned position) {
     uint64_t until = position ? LOAD(&paused_until) : 0;
     if (until && clock_coarse() < until)
         return WINDOW_NONE;
-    if (!raw_thread_has_left(&thread))
+    if (!raw_thread_is_gone(&thread))
         return WINDOW_NONE; /* it was told to end, and has not yet: `stopping` stays */
     __atomic_store_n(&stopping, 0, __ATOMIC_SEQ_CST);
     STORE(&window_process, (int)raw0(SYS_getpid));
@@ -373,15 +373,15 @@ void conn_waits(struct conn *c) {
     window_watch(c);
 }
 
-bool window_has_left(void) {
-    bool left = false;
+bool window_any_has_bytes(void) {
+    bool any = false;
     FDS_LOOK(c)
-        left |= window_has_bytes(c);
-    return left;
+        any |= window_has_bytes(c);
+    return any;
 }
 
 void window_goes_on(void) {
-    if (!config()->buffers || !window_has_left())
+    if (!config()->buffers || !window_any_has_bytes())
         return;
     window_decide(true, 0);
     if (window_state() != WINDOW_RUNS)

@@ -95,7 +95,7 @@ static inline bool window_has_bytes(const struct conn *c) {
 }
 
 /* True if any connection has. */
-bool window_has_left(void);
+bool window_any_has_bytes(void);
 
 /* The thread was stopped and the process goes on: it starts again for such bytes. */
 void window_goes_on(void);

@@ -199,7 +199,7 @@ static inline bool policy_might_hold(const struct policy *p) {
 }
 
 /* The application set TCP_NODELAY=1 or TCP_CORK=1, and the configuration respects it. */
-static inline bool policy_left_alone(const struct policy *p, bool override) {
+static inline bool policy_app_decides(const struct policy *p, bool override) {
     return p->app_cork || (p->app_nodelay && !override);
 }
 
@@ -207,7 +207,7 @@ static inline bool policy_left_alone(const struct policy *p, bool override) {
 static inline bool policy_may_hold(const struct policy *p, const struct policy_limits *limits) {
     return limits->may_hold && !p->untracked_io && !p->app_more && !p->nodelay_only &&
            !p->never_hold && !p->unsure && p->established &&
-           !policy_left_alone(p, limits->override) && (policy_buffers(p) || !p->mptcp);
+           !policy_app_decides(p, limits->override) && (policy_buffers(p) || !p->mptcp);
 }
 
 /* coalesce: the room in the kernel's send buffer is known. */
@@ -318,7 +318,7 @@ static inline bool nagle_in_force(const struct policy *p) {
 
 /* True if a unit of `bytes` ends in a small segment.  Most units are smaller than a
  * segment: the comparison saves them a division (10 to 25 cycles). */
-static inline bool leaves_tail(size_t bytes, size_t mss) {
+static inline bool has_small_tail(size_t bytes, size_t mss) {
     return bytes < mss ? bytes != 0 : bytes % mss != 0;
 }
 
@@ -333,7 +333,7 @@ static inline bool has_room(const struct policy *p, const struct policy_limits *
 }
 
 /* True if a write of `bytes` counts as a small write of its message: for the counts only.  What stalls, the
- * MSS judges (unit_ends, leaves_tail).  While that is not known, and always in off, a write of at most
+ * MSS judges (unit_ends, has_small_tail).  While that is not known, and always in off, a write of at most
  * UNSTALL_SMALL bytes, which `small` of the limits is, counts. */
 static inline bool is_small_write(const struct policy *p, uint32_t small, size_t bytes) {
     return bytes < (p->mss ? p->mss : small + 1);
@@ -414,7 +414,7 @@ static inline void policy_crossing_signs(struct policy *p, bool at_once) {
 /* Such a message begins with a unit of `bytes`.  True: ask the kernel. */
 static inline bool policy_asks_crossing(const struct policy *p, const struct policy_limits *limits,
                                         size_t bytes) {
-    return p->mode != MODE_OFF && bytes < SURELY_LARGE && !policy_left_alone(p, limits->override) &&
+    return p->mode != MODE_OFF && bytes < SURELY_LARGE && !policy_app_decides(p, limits->override) &&
            (nagle_in_force(p) || p->crosses);
 }
 
@@ -437,9 +437,9 @@ INLINE void unit_ends(struct policy *p, const struct policy_limits *limits, size
             action->need_facts = true;
             return;
         }
-        if (p->units == 1 && leaves_tail(p->first_unit, mss))
+        if (p->units == 1 && has_small_tail(p->first_unit, mss))
             p->smalls = 1; /* the first unit counts late: only now may the MSS be known */
-        action->small_unit = leaves_tail(bytes, mss);
+        action->small_unit = has_small_tail(bytes, mss);
         p->smalls = (uint16_t)(p->smalls + (action->small_unit && p->smalls != UINT16_MAX));
     }
     action->ends_unit = true;
@@ -451,7 +451,7 @@ INLINE void unit_ends(struct policy *p, const struct policy_limits *limits, size
     }
     if (!small || p->smalls < 2)
         return;
-    if (policy_left_alone(p, limits->override)) {
+    if (policy_app_decides(p, limits->override)) {
         action->late_push = UNLIKELY(p->nodelay_uncertain) && mode_cures((enum mode)p->mode) && !p->app_cork;
         return; /* the end of a child's program may have cleared the application's TCP_NODELAY=1 */
     }

@@ -74,7 +74,7 @@ static bool is_us(const char *item, size_t length) {
 
 /* UNSTALL_CHILDREN=0: take ourselves out of LD_PRELOAD, in place (a shorter
  * string always fits). */
-static void leave_preload(char **environment) {
+static void drop_from_preload(char **environment) {
     for (char **e = environment; e && *e; e++) {
         if (strncmp(*e, "LD_PRELOAD=", 11) != 0)
             continue;
@@ -133,7 +133,7 @@ static bool initialise(void) {
     verbose_start();
     rings_start();
     if (!config()->children)
-        leave_preload(environ);
+        drop_from_preload(environ);
     open_the_gate();
     STORE_RELEASE(&gate, (const volatile uint8_t *)open_gate);
     look_at_standard_streams();

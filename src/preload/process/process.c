@@ -155,11 +155,11 @@ static void replaced_by(const struct program *p) {
             handler_ends_process();
         return;
     }
-    bool asks = !config()->no_syscalls && (config()->report || window_has_left());
+    bool asks = !config()->no_syscalls && (config()->report || window_any_has_bytes());
     bool runs = !asks || may_run(p);
     STORE(&hold_refused, true);
     hand_all_over(true, runs);
-    if (asks && runs && window_has_left() && surely_runs(p))
+    if (asks && runs && window_any_has_bytes() && surely_runs(p))
         send_the_last();
     if (runs)
         process_reports(true);
@@ -250,7 +250,7 @@ void process_dispatches(unsigned long start, unsigned long bytes) {
 void process_loses_counter(void) {
     if (config()->no_syscalls && !LOAD(&clock_stopped))
         STORE(&clock_stopped, clock_now());
-    clock_leaves_vdso();
+    clock_avoid_vdso();
 }
 
 /* ---- vfork (jump.S) -------------------------------------------------- */
@@ -354,7 +354,7 @@ bool window_stop_for_task_limit(void) {
  * of a number is no longer known.  Then every call passes through for good, here and in
  * children of fork.  Options are restored, and held bytes are pushed. */
 static void library_off_for_good(void) {
-    bool left = false;
+    bool waiting = false;
     if (!gate_enter())
         return;
     if (!config()->no_syscalls) {
@@ -362,9 +362,9 @@ static void library_off_for_good(void) {
         hold_push_buffers(false);
         sweep(PUSH_PROCESS);
         window_stop();
-        left = window_has_left();
+        waiting = window_any_has_bytes();
     }
-    if (left) { /* the kernel had no room: bytes would be lost */
+    if (waiting) { /* the kernel had no room: bytes would be lost */
         window_restart();
         return;
     }

@@ -120,9 +120,9 @@ ssize_t reentry_write(const struct write_request *o) {
 }
 
 bool reentry_stands_behind_slow(int fd) {
-    bool left = !self.vforked && self.depth && gate_enter();
+    bool over = !self.vforked && self.depth && gate_enter();
     struct conn *c = fds_conn(fds_word(fd));
-    bool beneath = !left && (self.depth || self.vforked || self.draining == c);
+    bool beneath = !over && (self.depth || self.vforked || self.draining == c);
     return c && beneath && knows_connections() && reentry_may_stand_behind(c);
 }
 

@@ -209,7 +209,7 @@ void rings_look(void) {
  * serves, and a child closes those of its parent. */
 bool rings_are_suspected(const struct conn *c) {
     return c->policy.established && !c->listener && !c->policy.untracked_io && !c->tried &&
-           c->counts.writes == 0 && c->counts.reads == 0 && !conn_has_left(c);
+           c->counts.writes == 0 && c->counts.reads == 0 && !conn_given_away(c);
 }
 
 /* ---- the newest connection --------------------------------------------- */

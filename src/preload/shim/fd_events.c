@@ -14,7 +14,7 @@ enum { TYPE_MASK = 0xf };
 
 void shim_socket_made(int fd, int domain, int type, int protocol) {
     if (fd < 0 || !gate_enter()) {
-        reentry_left(fd);
+        reentry_unlink(fd);
         return;
     }
     bool stream = (domain == AF_INET || domain == AF_INET6) && (type & TYPE_MASK) == SOCK_STREAM &&
@@ -47,7 +47,7 @@ void shim_listens(int fd) {
 
 void shim_accepted(int listener, int fd) {
     if (fd < 0 || !gate_enter()) {
-        reentry_left(fd);
+        reentry_unlink(fd);
         return;
     }
     shim_tally_catch_up();
@@ -132,7 +132,7 @@ void shim_connect_ended(struct call call, int result, const struct sockaddr *add
     conn_unlock(c);
 }
 
-static int what_is_left_of(int how) {
+static int rest_of_shutdown(int how) {
     return how == SHUT_RDWR ? SHUT_RD : SHIM_SHUT_LATER;
 }
 
@@ -144,7 +144,7 @@ static int shuts_aside(int fd, int how) {
         return how;
     bool later = reentry_may_stand_behind(c) && kernel->name(fd, true, &peer) == 0;
     reentry_set_aside(c, later ? ASIDE_SHUT | ASIDE_SHUTS : ASIDE_SHUT, 0);
-    return later ? what_is_left_of(how) : how;
+    return later ? rest_of_shutdown(how) : how;
 }
 
 int shim_shuts(int fd, int how) {
@@ -162,7 +162,7 @@ int shim_shuts(int fd, int how) {
     }
     if (buffer_length(c)) {
         buffer_shut(c);
-        how = what_is_left_of(how);
+        how = rest_of_shutdown(how);
     }
     policy_refuses(&c->policy);
     conn_unlock(c);
@@ -176,7 +176,7 @@ int shim_shuts(int fd, int how) {
  * they leave by a descriptor of our own, which the window's thread closes. */
 static void close_aside(int fd) {
     int other;
-    struct conn *c = reentry_leaves(fd, &other);
+    struct conn *c = reentry_unlink_begins(fd, &other);
     if (!c)
         return;
     bool kept = other < 0 && (conn_has_aside(c) || (reentry_may_stand_behind(c) && !LOAD(&c->held)));
@@ -232,7 +232,7 @@ static void close_beneath(int fd) {
     if (!c || buffer_length(c))
         close_aside(fd);
     else
-        reentry_left(fd);
+        reentry_unlink(fd);
     if (c) {
         conn_unlock(c);
         self.locked = outer;
@@ -301,7 +301,7 @@ int shim_duplicated(int fd, int copy) {
         if (self.vforked && copy >= 0)
             shim_given(fd);
         if (copy != fd)
-            reentry_left(copy);
+            reentry_unlink(copy);
         return copy;
     }
     if (UNLIKELY(copy == STDERR_FILENO))

@@ -35,7 +35,7 @@ struct call shim_read_begins(int fd, bool dont_wait) {
         return (struct call){0};
     uintptr_t word = fds_word(fd);
     struct conn *turn = LOAD(&self.turn);
-    if (turn && !dont_wait && ((uintptr_t)turn == word ? !hold_leaves_turn(turn) : may_block(fd))) {
+    if (turn && !dont_wait && ((uintptr_t)turn == word ? !hold_end_turn_unlocked(turn) : may_block(fd))) {
         hold_end_turn_slow(PUSH_READ);
         word = fds_word(fd); /* it may have waited */
     }
@@ -49,9 +49,9 @@ struct call shim_read_begins(int fd, bool dont_wait) {
     return (struct call){c, LOAD(&c->generation)};
 }
 
-/* Another thread may have left it at a wait.  Lock held. */
-static inline void end_left_turn(struct conn *c) {
-    if (LOAD(&c->turn_end) == TURN_LEFT || (c->turn_owner == &self && self.turn != c))
+/* Another thread may have ended it at a wait.  Lock held. */
+static inline void finish_ended_turn(struct conn *c) {
+    if (LOAD(&c->turn_end) == TURN_ENDED_UNLOCKED || (c->turn_owner == &self && self.turn != c))
         hold_finish_turn(c);
 }
 
@@ -94,9 +94,10 @@ static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssiz
     struct conn *c = call.conn;
     if (got == 0 && asked == 0)
         return 0;
-    if ((UNLIKELY(LOAD(&c->counts.reads) == 0) || LOAD(&c->turn_end) == TURN_LEFT) && call_lock(call)) {
+    if ((UNLIKELY(LOAD(&c->counts.reads) == 0) || LOAD(&c->turn_end) == TURN_ENDED_UNLOCKED) &&
+        call_lock(call)) {
         c->tried = true;
-        end_left_turn(c);
+        finish_ended_turn(c);
         conn_unlock(c);
     }
     if (UNLIKELY(LOAD(&c->pending_error))) {
@@ -126,7 +127,7 @@ static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssiz
 static inline ssize_t input_ends(struct call call, ssize_t got, size_t asked) {
     struct conn *c = call.conn;
     c->counts.reads++;
-    end_left_turn(c);
+    finish_ended_turn(c);
     if (UNLIKELY(c->evidence != NULL))
         return read_is_told(call, got, asked);
     input_came(call, got, asked);
@@ -165,9 +166,10 @@ ssize_t shim_looked(struct call call, ssize_t got, size_t asked, int flags) {
     if (got <= 0)
         return read_got_nothing(call, got, asked);
     self.read_began = 0;
-    if ((c->evidence || LOAD(&c->counts.reads) == 0 || LOAD(&c->turn_end) == TURN_LEFT) && call_lock(call)) {
+    if ((c->evidence || LOAD(&c->counts.reads) == 0 || LOAD(&c->turn_end) == TURN_ENDED_UNLOCKED) &&
+        call_lock(call)) {
         c->tried = true;
-        end_left_turn(c);
+        finish_ended_turn(c);
         if (c->evidence)
             evidence_input(c, clock_now());
         conn_unlock(c);

@@ -28,7 +28,7 @@ static void each_passed(const struct msghdr *message, void (*visit)(int fd)) {
 
 static bool any_passed; /* this process has passed a descriptor, which may come back */
 
-static void leaves(int fd) {
+static void passes(int fd) {
     struct conn *c = fds_lock(fd);
     if (!c)
         return;
@@ -49,41 +49,41 @@ static bool may_be_read(const void *start, size_t bytes) {
            (gate_enter() && !config()->no_syscalls && readable_elsewhere(start, bytes));
 }
 
-static void control_leaves(const struct msghdr *message) {
+static void control_passes(const struct msghdr *message) {
     if (message->msg_controllen && gate_enter() && message->msg_control &&
         may_be_read(message->msg_control, message->msg_controllen))
-        each_passed(message, leaves);
+        each_passed(message, passes);
 }
 
-static void message_leaves(const struct msghdr *message) {
+static void message_passes(const struct msghdr *message) {
     if (may_be_read(message, sizeof(*message)))
-        control_leaves(message);
+        control_passes(message);
 }
 
 /* One question to the kernel for the whole array. */
-void shim_messages_leave(const struct mmsghdr *messages, unsigned count) {
+void shim_messages_pass(const struct mmsghdr *messages, unsigned count) {
     if (count > IOV_MAX)
         count = IOV_MAX; /* as the kernel does */
     bool all = may_be_read(messages, count * sizeof(*messages));
     for (unsigned i = 0; i < count; i++)
         if (all)
-            control_leaves(&messages[i].msg_hdr);
+            control_passes(&messages[i].msg_hdr);
         else
-            message_leaves(&messages[i].msg_hdr);
+            message_passes(&messages[i].msg_hdr);
 }
 
-void shim_descriptors_left(const struct msghdr *message) {
+void shim_descriptors_passed(const struct msghdr *message) {
     if (message->msg_controllen && gate_enter())
-        each_passed(message, leaves);
+        each_passed(message, passes);
 }
 
 ssize_t shim_write_message(const struct write_request *o) {
     bool acted = LOAD(&hold_acted);
     if (UNLIKELY(acted))
-        message_leaves(o->message);
+        message_passes(o->message);
     ssize_t sent = shim_write(o);
     if (!acted && sent >= 0)
-        shim_descriptors_left(o->message);
+        shim_descriptors_passed(o->message);
     return sent;
 }
 
@@ -103,5 +103,5 @@ static void arrives(int fd) {
 
 void shim_descriptors_arrive(const struct msghdr *message) {
     if (message->msg_controllen)
-        each_passed(message, gate_enter() ? arrives : reentry_left);
+        each_passed(message, gate_enter() ? arrives : reentry_unlink);
 }

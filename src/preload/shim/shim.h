@@ -124,12 +124,12 @@ enum bulk shim_bulk_begins(int fd, int flags, bool raw, struct call *call);
 void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, bool more,
                      uintptr_t caller);
 
-/* The descriptors in a message leave this process (SCM_RIGHTS).  Once the library has held bytes or set an
- * option (hold_acted), shim_messages_leave() runs before a sendmmsg(2), because it may have to restore
- * options; the kernel may still refuse the message.  Otherwise shim_descriptors_left() runs after a send that
- * succeeded: the kernel has then read the message and its control data. */
-void shim_messages_leave(const struct mmsghdr *messages, unsigned count);
-void shim_descriptors_left(const struct msghdr *message);
+/* A message passes descriptors to another process (SCM_RIGHTS).  Once the library has held bytes or set an
+ * option (hold_acted), shim_messages_pass() runs before a sendmmsg(2), because it may have to restore
+ * options; the kernel may still refuse the message.  Otherwise shim_descriptors_passed() runs after a send
+ * that succeeded: the kernel has then read the message and its control data. */
+void shim_messages_pass(const struct mmsghdr *messages, unsigned count);
+void shim_descriptors_passed(const struct msghdr *message);
 /* A write of the form FORM_SENDMSG, with the same before or after it. */
 ssize_t shim_write_message(const struct write_request *o);
 /* Descriptors may have arrived: the kernel has filled in `message` and its control data. */

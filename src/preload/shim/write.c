@@ -383,7 +383,7 @@ static ssize_t pass_on(struct conn *c, const struct write_request *o, const stru
 /* ---- the size is known only after the call ------------------------------------------ */
 
 static void join_turn(struct conn *c) {
-    hold_leave_other(c);
+    hold_give_up_other(c);
     hold_join_turn(c);
 }
 

@@ -129,7 +129,7 @@ static bool cures_crossing(const struct conn *c, const struct policy_action *act
 static bool cures(const struct conn *c, const struct policy_action *action) {
     const struct policy *p = &c->policy;
     if (!mode_cures((enum mode)p->mode) || !action->burst || p->one_way ||
-        policy_left_alone(p, config()->override))
+        policy_app_decides(p, config()->override))
         return false;
     bool by_us = action->how != WRITE_PLAIN || action->late_push || c->held || c->buffer ||
                  (action->small_unit && p->smalls >= 2 && p->nodelay);

@@ -21,7 +21,7 @@ bool clock_is_call(void) {
     return LOAD(&clock_get) == by_system_call;
 }
 
-void clock_leaves_vdso(void) {
+void clock_avoid_vdso(void) {
     STORE(&no_vdso, true);
     STORE(&clock_get, by_system_call);
 }

@@ -16,7 +16,7 @@ void clock_start(void);
 
 /* The vDSO reads the time-stamp counter, which prctl(PR_SET_TSC) takes from a task (SIGSEGV): from here on
  * the clock is read by the system call. */
-void clock_leaves_vdso(void);
+void clock_avoid_vdso(void);
 bool clock_is_call(void);
 
 /* Not 0: no clock may be read any more; the value is the time when that began.  Strict mode of seccomp(2)

@@ -37,11 +37,11 @@ void text_add(struct text *t, const char *s) {
 void text_number(struct text *t, int64_t n) {
     char digits[24];
     size_t at = sizeof(digits);
-    uint64_t left = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
+    uint64_t rest = n < 0 ? 0 - (uint64_t)n : (uint64_t)n;
     do {
-        digits[--at] = (char)('0' + left % 10);
-        left /= 10;
-    } while (left);
+        digits[--at] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest);
     if (n < 0)
         digits[--at] = '-';
     text_add_n(t, digits + at, sizeof(digits) - at);
@@ -123,10 +123,10 @@ void log_stderr_is(bool there) {
 static bool has_room(int fd) {
     static bool gave_up;
     struct pollfd wait = {.fd = fd, .events = POLLOUT};
-    struct timespec left = {.tv_sec = LOAD(&gave_up) ? 0 : 1};
+    struct timespec rest = {.tv_sec = LOAD(&gave_up) ? 0 : 1};
     long ready;
     do
-        ready = raw5(SYS_ppoll, &wait, 1, &left, NULL, 0); /* updates `left` */
+        ready = raw5(SYS_ppoll, &wait, 1, &rest, NULL, 0); /* updates `rest` */
     while (ready == -EINTR);
     STORE(&gave_up, ready == 0);
     return ready != 0;
