@@ -12,7 +12,7 @@ EXPORT void unstall_hook_lacks(const char *name, bool lacks);
 EXPORT void unstall_hook_lacks(const char *name, bool lacks) {
 #define ROW(row, need, family, role)                                                \
     if (NEED_##need != NEED_required && strcmp(name, #row) == 0)                    \
-        STORE(&real_##row, lacks ? absent(&real_##row, #row) : NULL);
+        STORE(&real_##row, lacks ? real_absent(&real_##row, #row) : NULL);
 #include "surface.def"
 #undef ROW
 }

@@ -306,11 +306,11 @@ static void step(void) {
         break;
     default:
         if (model.leads[i] && !model.leads[i]->cookie) {
-            cookies_note(model.leads[i], model.cookies);
+            fds_note_cookie(model.leads[i], model.cookies);
             model.noted[model.cookies++] = model.leads[i];
         }
         uint64_t cookie = FIRST_COOKIE + draw((uint32_t)(model.cookies - FIRST_COOKIE + 1));
-        struct conn *found = cookies_find(cookie, &missed);
+        struct conn *found = fds_find_cookie(cookie, &missed);
         ASSERT(found == model.noted[cookie]);
         if (found)
             conn_unlock(found);
@@ -346,12 +346,12 @@ Test(conn, a_search_by_cookie_looks_at_few) {
         struct timespec begun, ended;
         for (int fd = FIRST; fd < MANY; fd++) {
             struct conn *c = fds_create(fd, ORIGIN_SOCKET);
-            cookies_note(c, (uint64_t)fd * strides[s]);
+            fds_note_cookie(c, (uint64_t)fd * strides[s]);
             conn_unlock(c);
         }
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begun);
         for (int fd = FIRST; fd < 2 * MANY; fd++) {
-            struct conn *c = cookies_find((uint64_t)fd * strides[s], &missed);
+            struct conn *c = fds_find_cookie((uint64_t)fd * strides[s], &missed);
             ASSERT(fd < MANY ? c && c->fd == fd : !c);
             if (c)
                 conn_unlock(c);
@@ -378,7 +378,7 @@ Test(conn, an_ended_connection_keeps_no_place_for_its_cookie) {
         if (n == EARLIER)
             before = mapped_bytes();
         struct conn *c = fds_create(FD, ORIGIN_SOCKET);
-        cookies_note(c, (uint64_t)n);
+        fds_note_cookie(c, (uint64_t)n);
         conn_unlock(c);
     }
     long grown = mapped_bytes() - before;

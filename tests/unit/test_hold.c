@@ -213,9 +213,9 @@ Test(hold, the_mss_that_is_not_told) {
 
 static const struct {
     const char *name;
-    bool held, buffers, locked, due, elsewhere, leaves;
+    bool held, buffers, locked, due, elsewhere, ends;
 } leavings[] = {
-    {"nothing is held", .leaves = true},
+    {"nothing is held", .ends = true},
     {"the kernel holds", .held = true},
     {"bytes are buffered", .buffers = true},
     {"somebody has the lock: his push may be under way", .locked = true},
@@ -237,14 +237,14 @@ Test(hold, a_turn_is_left_where_nothing_is_to_be_done) {
         c->lock |= row->locked;
         if (row->elsewhere)
             self.turn = NULL;
-        EXPECT_INT(row->name, hold_end_turn_unlocked(c), row->leaves);
-        EXPECT_INT(row->name, self.turn == NULL, row->leaves || row->elsewhere);
+        EXPECT_INT(row->name, hold_end_turn_unlocked(c), row->ends);
+        EXPECT_INT(row->name, self.turn == NULL, row->ends || row->elsewhere);
         EXPECT_INT(row->name, self.depth, 0);
         c->lock = lock_free_now;
         c->held = false;
         buffer_free(c);
         join();
-        EXPECT_INT(row->name, turn_predict(&c->policy.model, 2), row->leaves ? TURN_LAST : TURN_UNKNOWN);
+        EXPECT_INT(row->name, policy_predict_turn(&c->policy.model, 2), row->ends ? TURN_LAST : TURN_UNKNOWN);
         self.turn = NULL;
         c->turn_owner = NULL;
         c->turn_end = TURN_ENDS;
@@ -273,7 +273,7 @@ Test(hold, the_end_of_mine_is_not_the_end_of_its_turn) {
     hold_end_turn(PUSH_WAIT);
     EXPECT(self.turn == NULL && c->turn_owner == owner);
     EXPECT_INT("its write still counts", c->policy.position, 1);
-    EXPECT_INT("nothing is learned", turn_predict(&c->policy.model, 2), TURN_UNKNOWN);
+    EXPECT_INT("nothing is learned", policy_predict_turn(&c->policy.model, 2), TURN_UNKNOWN);
 }
 
 /* A kill(2) may end this process: what is buffered leaves before, what the kernel has may stay. */

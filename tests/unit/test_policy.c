@@ -797,16 +797,16 @@ Test(policy, learns_turns) {
         char signs[64] = "";
         for (size_t i = 0; i < ARRAY_SIZE(row->turns); i++)
             for (int n = 0; n < row->turns[i].times; n++)
-                turn_learn(&model, row->turns[i].writes);
+                policy_learn_turn(&model, row->turns[i].writes);
         for (unsigned position = 1; position <= strlen(row->wanted); position++)
-            signs[position - 1] = "?+."[turn_predict(&model, position)];
+            signs[position - 1] = "?+."[policy_predict_turn(&model, position)];
         EXPECT_TEXT(row->name, signs, row->wanted);
-        cr_expect(turn_predict(&model, 0) == TURN_UNKNOWN, "no write yet: nothing outside the table is read");
+        cr_expect(policy_predict_turn(&model, 0) == TURN_UNKNOWN, "no write yet: the table is not read");
     }
     struct turn_model model = {0};
     for (int i = 0; i < 40; i++)
-        turn_learn(&model, i % 2 ? 2 : 3);
-    EXPECT_INT("two and three in turns", turn_predict(&model, 2), TURN_MORE);
+        policy_learn_turn(&model, i % 2 ? 2 : 3);
+    EXPECT_INT("two and three in turns", policy_predict_turn(&model, 2), TURN_MORE);
 }
 
 /* One turn of another length leaves no trace for ever. */
@@ -814,11 +814,11 @@ Test(policy, what_was_learned_comes_back_whole) {
     struct turn_model model = {0}, before;
     for (unsigned odd = 1; odd <= 3; odd += 2) {
         for (int i = 0; i < 200; i++)
-            turn_learn(&model, 2);
+            policy_learn_turn(&model, 2);
         before = model;
-        turn_learn(&model, odd);
+        policy_learn_turn(&model, odd);
         for (int i = 0; i < 200; i++)
-            turn_learn(&model, 2);
+            policy_learn_turn(&model, 2);
         EXPECT_INT("the first write", model.ended[0], before.ended[0]);
         EXPECT_INT("the second", model.ended[1], before.ended[1]);
     }

@@ -34,7 +34,7 @@ static struct conn *buffered(uint16_t depth) {
 
 static void is_done(void) {
     self.depth = 0;
-    exec_failed(-1);
+    process_exec_failed(-1);
     shim_closing(5);
 }
 
@@ -137,7 +137,7 @@ Test(process, a_child_of_a_process_in_exec_holds) {
     EXPECT_INT("the child", waitpid(child, &status, 0), child);
     EXPECT_INT("it holds", status, 0);
     EXPECT(hold_refused);
-    exec_failed(-1);
+    process_exec_failed(-1);
     EXPECT(!hold_refused);
 }
 

@@ -138,7 +138,7 @@ OF_THREAD(of_a_child) {
     join();
     const char *memory = thread.memory;
     thread.id = thread.known_id = getpid();
-    pthread_create_begins();
+    raw_thread_program_creates();
     raw_thread_forked(&thread);
     EXPECT(thread.id == 0 && thread.known_id == 0 && thread.after_fork);
     if (BY_LIBC)
@@ -156,12 +156,12 @@ OF_THREAD(of_a_child) {
 #if BY_LIBC
 /* A handler that interrupts the program's pthread_create must not make libc allocate. */
 OF_THREAD(not_while_the_program_makes_one) {
-    pthread_create_begins();
-    pthread_create_begins();
+    raw_thread_program_creates();
+    raw_thread_program_creates();
     EXPECT_INT("two", raw_thread_start(&thread, lives), -EBUSY);
-    pthread_create_ends();
+    raw_thread_program_created();
     EXPECT_INT("one", raw_thread_start(&thread, lives), -EBUSY);
-    pthread_create_ends();
+    raw_thread_program_created();
     start();
     join();
 }

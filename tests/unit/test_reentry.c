@@ -114,7 +114,7 @@ Test(reentry, a_large_write_is_cut_short) {
         if (of_a_handler)
             reentry_drains(c);
         self.wait_debt = UINT64_MAX; /* it has waited for the lock */
-        EXPECT_INT("taken", reentry_write(&o), of_a_handler ? PIECE_MOST : 16 * PIECE_MOST);
+        EXPECT_INT("taken", aside_write(&o), of_a_handler ? PIECE_MOST : 16 * PIECE_MOST);
         reentry_drains(NULL);
         reentry_forget(c);
         STORE(&c->lock, lock_free_now);
@@ -167,7 +167,7 @@ Test(reentry, a_lock_that_is_freed_before_the_piece_is_there) {
     self.depth = 1;
     in_handler();
     struct write_request o = {.fd = 5, .form = FORM_WRITE, .buffer = page, .bytes = 3};
-    EXPECT_INT("taken", reentry_write(&o), 3);
+    EXPECT_INT("taken", aside_write(&o), 3);
     self.depth = 0;
     EXPECT_TEXT("sent by us", fake.wire_buffer, "abc");
     EXPECT(theirs->aside == 0);

@@ -289,7 +289,7 @@ Test(shim, ports_are_the_servers) {
             shim_listens(3);
             shim_accepted(3, 6);
         }
-        struct conn *c = conn_lock_fd(6);
+        struct conn *c = shim_lock_fd(6);
         ASSERT(c);
         EXPECT_INT(row->name, c->policy.mode, row->included ? MODE_NODELAY : MODE_OFF);
         conn_unlock(c);

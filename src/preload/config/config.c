@@ -392,7 +392,7 @@ bool config_includes(const struct config *c, uint16_t service_port, int peer_fam
 
 /* ---- addresses ---------------------------------------------------------- */
 
-bool address_of(const struct sockaddr_storage *from, struct stats_address *to) {
+bool config_address(const struct sockaddr_storage *from, struct stats_address *to) {
     memset(to, 0, sizeof(*to));
     if (from->ss_family == AF_INET) {
         struct sockaddr_in in;

@@ -131,6 +131,6 @@ bool config_includes(const struct config *c, uint16_t service_port, int peer_fam
  */
 
 /* An IPv4-mapped IPv6 address counts as IPv4.  False for any other family; `to` is then all zero. */
-bool address_of(const struct sockaddr_storage *from, struct stats_address *to);
+bool config_address(const struct sockaddr_storage *from, struct stats_address *to);
 
 #endif

@@ -163,7 +163,7 @@ static inline void has_sent(struct coalesce_buffer *g, size_t sent) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-void conn_keep_error(struct conn *c, int error) {
+void buffer_keep_error(struct conn *c, int error) {
     STORE(&c->pending_error, error);
     policy_refuses(&c->policy);
 }
@@ -184,12 +184,12 @@ void buffer_met_behind(struct conn *c, int error) {
                 error == ENOTSOCK;
     policy_met(&c->policy, error);
     if (!gone)
-        conn_keep_error(c, error);
+        buffer_keep_error(c, error);
 }
 
 /* The buffered bytes are lost; the application's next call returns the error. */
 static bool buffer_fails(struct conn *c, ssize_t error) {
-    conn_keep_error(c, (int)-error);
+    buffer_keep_error(c, (int)-error);
     buffer_free(c);
     return true;
 }

@@ -108,7 +108,7 @@ void buffer_free(struct conn *c);
 void buffer_thread_ends(void);
 
 /* Keep an error of a send of our own for the application's next call. */
-void conn_keep_error(struct conn *c, int error);
+void buffer_keep_error(struct conn *c, int error);
 /* A send behind buffered bytes failed with `error` after bytes of the same write had left, so the application
  * hears of success.  The kernel would tell the error at the next call.  Lock held. */
 void buffer_met_behind(struct conn *c, int error);

@@ -185,7 +185,7 @@ void fds_recount(struct conn *c) {
     STORE(&c->refs, refs);
 }
 
-void conn_free(struct conn *c) {
+void fds_free(struct conn *c) {
     conn_reset(c, -1, ORIGIN_SOCKET);
     STORE(&c->refs, 0);
     if (!spin_lock(&pool_lock))
@@ -196,7 +196,7 @@ void conn_free(struct conn *c) {
 }
 
 void fds_release(struct conn *c) {
-    conn_free(c);
+    fds_free(c);
     conn_unlock(c);
 }
 
@@ -264,7 +264,7 @@ static struct known *place(void) {
     return taken < AT_ONCE ? &first[taken++] : pool_pop(&known, sizeof(*first), AT_ONCE);
 }
 
-void cookies_note(struct conn *c, uint64_t cookie) {
+void fds_note_cookie(struct conn *c, uint64_t cookie) {
     STORE(&c->cookie, cookie);
     if (!cookie || !spin_lock(&known.lock))
         return; /* without the lock as without memory */
@@ -276,7 +276,7 @@ void cookies_note(struct conn *c, uint64_t cookie) {
     spin_unlock(&known.lock);
 }
 
-struct conn *cookies_find(uint64_t cookie, bool *missed) {
+struct conn *fds_find_cookie(uint64_t cookie, bool *missed) {
     *missed = !spin_lock(&known.lock);
     if (*missed)
         return NULL;

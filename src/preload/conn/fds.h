@@ -91,7 +91,7 @@ void fds_unlink(struct conn *c, int fd);
 void fds_forget(int fd);
 
 /* Give the connection, to which no descriptor leads, back to the pool.  Lock held. */
-void conn_free(struct conn *c);
+void fds_free(struct conn *c);
 /* The same; unlocks. */
 void fds_release(struct conn *c);
 
@@ -133,10 +133,10 @@ int fds_high(void);
  * Fork: the child gets the table as it is at that instant.
  */
 /* Enter the cookie of c; 0: the socket has none.  Lock held. */
-void cookies_note(struct conn *c, uint64_t cookie);
+void fds_note_cookie(struct conn *c, uint64_t cookie);
 
 /* The connection in use with this cookie, locked, or NULL.  `*missed`: there may be one, but a lock cannot be
  * had. */
-struct conn *cookies_find(uint64_t cookie, bool *missed);
+struct conn *fds_find_cookie(uint64_t cookie, bool *missed);
 
 #endif

@@ -133,11 +133,11 @@ static void *runs_by_libc(void *thread) {
 
 static uint32_t program_makes; /* threads: calls under way */
 
-void pthread_create_begins(void) {
+void raw_thread_program_creates(void) {
     __atomic_fetch_add(&program_makes, 1, __ATOMIC_SEQ_CST);
 }
 
-void pthread_create_ends(void) {
+void raw_thread_program_created(void) {
     __atomic_fetch_sub(&program_makes, 1, __ATOMIC_SEQ_CST);
 }
 

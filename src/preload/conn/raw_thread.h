@@ -30,7 +30,7 @@ struct raw_thread {
 };
 
 /* Starts the thread with all signals blocked.  An earlier one must be about to end.  0 or -errno; -EBUSY:
- * the earlier one has not ended, or the program is inside pthread_create (pthread_create_begins); try
+ * the earlier one has not ended, or the program is inside pthread_create (raw_thread_program_creates); try
  * again later. */
 int raw_thread_start(struct raw_thread *t, void (*run)(void));
 
@@ -43,8 +43,8 @@ bool raw_thread_is_gone(const struct raw_thread *t);
 
 /* The program enters or leaves pthread_create(3) or thrd_create(3).  A sanitizer's allocator may hold
  * its lock then, and a signal handler that interrupts it must not make libc allocate. */
-void pthread_create_begins(void);
-void pthread_create_ends(void);
+void raw_thread_program_creates(void);
+void raw_thread_program_created(void);
 
 /* In the child of a fork, which lacks the thread. */
 void raw_thread_forked(struct raw_thread *t);

@@ -98,7 +98,7 @@ static void put_behind(struct conn *c, const struct piece *piece) {
     if (buffer_add(c, piece->data, piece->bytes))
         conn_count_bytes(c, piece->bytes);
     else
-        conn_keep_error(c, ENOBUFS);
+        buffer_keep_error(c, ENOBUFS);
 }
 
 /* The latest is on top: the first one of all. */

@@ -51,9 +51,9 @@
 #define WITH_ROOM(type, call, failed)                           \
     __extension__({                                             \
         type result = (call);                                   \
-        if (UNLIKELY(failed) && window_stop_for_task_limit()) { \
+        if (UNLIKELY(failed) && process_stops_window_for_task()) { \
             result = (call);                                    \
-            window_restart();                                   \
+            process_restarts_window();                                   \
         }                                                       \
         result;                                                 \
     })
@@ -136,9 +136,9 @@ void exports_queues(int mode, const void *list, int count);
 #define CREATE(failed, name, ...)                                   \
     {                                                               \
         process_gets_threads();                                     \
-        pthread_create_begins();                                    \
+        raw_thread_program_creates();                                    \
         int made = WITH_ROOM(int, REAL(name)(__VA_ARGS__), failed); \
-        pthread_create_ends();                                      \
+        raw_thread_program_created();                                      \
         return made;                                                \
     }
 

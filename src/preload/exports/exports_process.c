@@ -58,9 +58,9 @@ EXPORT int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions,
  * the child before the call. */
 EXPORT int system(const char *command) {
     process_runs_program();
-    window_stop_for_task_limit();
+    process_stops_window_for_task();
     int status = REAL(system)(command);
-    window_restart();
+    process_restarts_window();
     return status;
 }
 
@@ -69,9 +69,9 @@ EXPORT int wordexp(const char *words, wordexp_t *found, int flags) {
     if (flags & WRDE_NOCMD)
         return REAL(wordexp)(words, found, flags);
     process_runs_program();
-    window_stop_for_task_limit();
+    process_stops_window_for_task();
     int error = REAL(wordexp)(words, found, flags);
-    window_restart();
+    process_restarts_window();
     return error;
 }
 
@@ -84,12 +84,12 @@ EXPORT int pclose(FILE *stream) FORWARD(hold_end_turn(PUSH_WAIT), pclose, stream
 #define RUN(before, name, ...)                       \
     {                                                \
         before;                                      \
-        return exec_failed(REAL(name)(__VA_ARGS__)); \
+        return process_exec_failed(REAL(name)(__VA_ARGS__)); \
     }
 
 EXPORT int execve(const char *path, char *const argv[], char *const environment[]) {
     process_is_replaced_at(AT_FDCWD, path);
-    return exec_failed(REAL(execve)(path, argv, environment));
+    return process_exec_failed(REAL(execve)(path, argv, environment));
 }
 EXPORT int execv(const char *path, char *const argv[])
     RUN(process_is_replaced_at(AT_FDCWD, path), execv, path, argv)

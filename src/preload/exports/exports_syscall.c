@@ -310,10 +310,12 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
         return result;
     case SYS_exit_group: process_ends(); break;
     case SYS_exit: process_task_exits(); break;
-    case SYS_execve: process_is_replaced_at(AT_FDCWD, (const char *)a); return exec_failed((int)NEXT());
+    case SYS_execve:
+        process_is_replaced_at(AT_FDCWD, (const char *)a);
+        return process_exec_failed((int)NEXT());
     case SYS_execveat:
         process_is_replaced_at((int)a, e & AT_EMPTY_PATH ? NULL : (const char *)b);
-        return exec_failed((int)NEXT());
+        return process_exec_failed((int)NEXT());
     case SYS_io_uring_setup:
         result = NEXT();
         if (result >= 0)

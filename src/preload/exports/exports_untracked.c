@@ -52,7 +52,7 @@ EXPORT FILE *freopen64(const char *path, const char *mode, FILE *stream) {
 
 /* dprintf writes through a FILE of its own: push held bytes first.  False: they stay in front of it. */
 bool exports_prints(int fd) {
-    if (reentry_stands_behind(fd))
+    if (aside_stands_behind(fd))
         return false;
     shim_other_write(fd);
     return shim_untrack(fd);
@@ -78,7 +78,7 @@ int exports_prints_behind(int fd, const char *format, va_list arguments) {
     for (ssize_t n = 1; at < (size_t)bytes && n > 0; at += n > 0 ? (size_t)n : 0) { /* as libc */
         const struct write_request o = {
             .fd = fd, .form = FORM_WRITE, .buffer = text + at, .bytes = (size_t)bytes - at};
-        n = reentry_write(&o);
+        n = aside_write(&o);
     }
     raw_unmap(text, (size_t)bytes + 1);
     return at == (size_t)bytes ? bytes : -1;

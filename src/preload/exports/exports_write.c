@@ -77,7 +77,7 @@ EXPORT int eventfd_write(int fd, eventfd_t value) {
 /* ---- calls that can be neither held nor buffered ------------------------ */
 
 static enum bulk bulk_begins(int fd, int flags, bool raw, struct call *call) {
-    return reentry_stands_behind(fd) ? BULK_ASIDE : shim_bulk_begins(fd, flags, raw, call);
+    return aside_stands_behind(fd) ? BULK_ASIDE : shim_bulk_begins(fd, flags, raw, call);
 }
 
 /* At offset -1 it is a writev.  With flags (RWF_NOWAIT) it is neither held nor buffered, but it stays behind
@@ -90,7 +90,7 @@ ssize_t unstall_pwritev2(int fd, const struct iovec *iov, int count, int flags, 
         return shim_write(&plain);
     enum bulk bulk = bulk_begins(fd, flags & RWF_NOWAIT ? MSG_DONTWAIT : 0, raw, &call);
     if (bulk != BULK_GOES)
-        return bulk == BULK_ASIDE ? reentry_write(&plain) : -1;
+        return bulk == BULK_ASIDE ? aside_write(&plain) : -1;
     ssize_t sent = raw ? REAL(syscall)(SYS_pwritev2, fd, iov, count, -1L, -1L, flags)
                        : REAL(pwritev2)(fd, iov, count, -1, flags);
     shim_bulk_ended(call, fd, 1, sent, false, caller);
@@ -117,14 +117,14 @@ ALSO(pwritev64v2, pwritev2)
 int unstall_sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags, bool raw,
                      uintptr_t caller) {
     struct call call;
-    if (reentry_stands_behind(fd))
-        return reentry_messages(fd, messages, count, flags);
+    if (aside_stands_behind(fd))
+        return aside_messages(fd, messages, count, flags);
     bool acted = LOAD(&hold_acted);
     if (acted)
         shim_messages_pass(messages, count);
     enum bulk bulk = shim_bulk_begins(fd, flags, raw, &call);
     if (bulk != BULK_GOES)
-        return bulk == BULK_ASIDE ? reentry_messages(fd, messages, count, flags) : -1;
+        return bulk == BULK_ASIDE ? aside_messages(fd, messages, count, flags) : -1;
     int sent = raw ? (int)REAL(syscall)(SYS_sendmmsg, fd, messages, count, flags)
                    : REAL(sendmmsg)(fd, messages, count, flags);
     ssize_t moved = sent < 0 ? -1 : 0;
@@ -163,15 +163,15 @@ ALSO(__sendmmsg64, sendmmsg)
 static ssize_t move_narrow(int fd, int from, off_t *offset, size_t bytes) {
     off64_t wide;
     if (!offset || !readable(offset, sizeof(*offset)))
-        return reentry_move(fd, from, (off64_t *)offset, bytes); /* NULL, or EFAULT */
+        return aside_move(fd, from, (off64_t *)offset, bytes); /* NULL, or EFAULT */
     wide = *offset;
-    ssize_t moved = reentry_move(fd, from, &wide, bytes);
+    ssize_t moved = aside_move(fd, from, &wide, bytes);
     *offset = (off_t)wide;
     return moved;
 }
 
 ssize_t unstall_sendfile(int fd, int from, off64_t *offset, size_t bytes, uintptr_t caller)
-    SEND_FILE(sendfile64, reentry_move)
+    SEND_FILE(sendfile64, aside_move)
 ssize_t unstall_sendfile_narrow(int fd, int from, off_t *offset, size_t bytes, uintptr_t caller)
     SEND_FILE(sendfile, move_narrow)
 
@@ -180,7 +180,7 @@ EXPORT ssize_t sendfile64(int fd, int from, off64_t *offset, size_t bytes) {
 }
 #else
 ssize_t unstall_sendfile(int fd, int from, off64_t *offset, size_t bytes, uintptr_t caller)
-    SEND_FILE(sendfile, reentry_move)
+    SEND_FILE(sendfile, aside_move)
 #define unstall_sendfile_narrow unstall_sendfile
 ALSO(sendfile64, sendfile)
 #endif
@@ -192,13 +192,13 @@ EXPORT ssize_t sendfile(int fd, int from, off_t *offset, size_t bytes) {
 ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, size_t bytes,
                        unsigned flags, bool raw, uintptr_t caller) {
     struct call call;
-    if (reentry_stands_behind(fd) && !offset)
-        return reentry_move(fd, from, from_offset, bytes);
+    if (aside_stands_behind(fd) && !offset)
+        return aside_move(fd, from, from_offset, bytes);
     if (!(flags & SPLICE_F_NONBLOCK))
         shim_read_begins(from, false);
     enum bulk bulk = shim_bulk_begins(fd, 0, raw, &call);
     if (bulk == BULK_ASIDE && !offset)
-        return reentry_move(fd, from, from_offset, bytes);
+        return aside_move(fd, from, from_offset, bytes);
     if (bulk == BULK_FAILS)
         return -1;
     struct call source = shim_read_begins(from, true);

@@ -125,7 +125,7 @@ static void lean(uint8_t *share, int towards) {
     *share = (uint8_t)(*share + step);
 }
 
-void turn_learn(struct turn_model *model, unsigned writes) {
+void policy_learn_turn(struct turn_model *model, unsigned writes) {
     unsigned last = slot(writes);
     for (unsigned i = 0; i < last; i++)
         lean(&model->ended[i], TURN_NEVER);

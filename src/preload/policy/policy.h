@@ -38,7 +38,7 @@ struct turn_model {
 enum turn_guess { TURN_UNKNOWN, TURN_MORE, TURN_LAST };
 
 /* Predicts whether write number `position` (from 1) is the last of its turn; 0: no write yet. */
-static inline enum turn_guess turn_predict(const struct turn_model *model, unsigned position) {
+static inline enum turn_guess policy_predict_turn(const struct turn_model *model, unsigned position) {
     if (position == 0)
         return TURN_UNKNOWN;
     uint8_t share = model->ended[(position < TURN_POSITIONS ? position : TURN_POSITIONS) - 1];
@@ -48,7 +48,7 @@ static inline enum turn_guess turn_predict(const struct turn_model *model, unsig
 }
 
 /* A turn of `writes` writes (at least 1) has ended. */
-void turn_learn(struct turn_model *model, unsigned writes);
+void policy_learn_turn(struct turn_model *model, unsigned writes);
 
 /* ---- the decisions ------------------------------------------------------ */
 
@@ -274,7 +274,7 @@ void policy_window_turn_ends(struct policy *p);
 static inline bool policy_asks_first(const struct policy *p) {
     enum { GOES_ON = 2 };
     return p->goes_on >= GOES_ON &&
-           (!p->bursty || turn_predict(&p->model, p->position) != TURN_LAST);
+           (!p->bursty || policy_predict_turn(&p->model, p->position) != TURN_LAST);
 }
 /* The result of that try: `at_once` if the wait returned something. */
 static inline void policy_asked(struct policy *p, bool at_once) {
@@ -359,7 +359,7 @@ INLINE bool policy_holds(const struct policy *p, const struct policy_limits *lim
         return !limits->windowless && (p->never_buffer || has_room(p, limits, w->bytes));
     return (p->input_ever || (p->from_cache && !p->one_way)) && !p->input_pending &&
            (!limits->windowless || p->quick_turns >= HABIT) &&
-           turn_predict(&p->model, p->position) == TURN_MORE;
+           policy_predict_turn(&p->model, p->position) == TURN_MORE;
 }
 
 /* The second small write of a turn makes the connection bursty.  The model is cleared: the
@@ -547,7 +547,7 @@ static inline void policy_turn_ends(struct policy *p) {
     if (p->position >= 2 && p->nodelay && !p->app_nodelay)
         becomes_bursty(p);
     if (p->bursty) /* becomes_bursty() clears anything that was learned before */
-        turn_learn(&p->model, p->position);
+        policy_learn_turn(&p->model, p->position);
     if (UNLIKELY(p->window_ends))
         policy_window_turn_ends(p);
     if (p->mode == MODE_COALESCE)

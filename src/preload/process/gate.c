@@ -96,7 +96,7 @@ static void drop_from_preload(char **environment) {
  * a script's own stdio, so it looks at these descriptors at the start. */
 static void look_at_standard_streams(void) {
     for (int fd = 0; fd <= 2; fd++) {
-        struct conn *c = conn_lock_fd(fd);
+        struct conn *c = shim_lock_fd(fd);
         if (c)
             conn_unlock(c);
     }

@@ -173,7 +173,7 @@ void process_is_replaced_at(int fd, const char *path) {
     replaced_by(&(struct program){.directory = fd, .path = path});
 }
 
-int exec_failed(int result) {
+int process_exec_failed(int result) {
     if (gate_enter())
         STORE(&hold_refused, false);
     stats_file_ends(STATS_GOES_ON);
@@ -330,17 +330,17 @@ pid_t process_forked(pid_t result, uint32_t barred) {
     } else if (barred) {
         all_are_shared(); /* those made meanwhile */
         window_unbar(barred);
-        window_restart();
+        process_restarts_window();
     }
     return result;
 }
 
-void window_restart(void) {
+void process_restarts_window(void) {
     if (gate_enter())
         window_goes_on();
 }
 
-bool window_stop_for_task_limit(void) {
+bool process_stops_window_for_task(void) {
     if (!gate_enter() || !LOAD(&window_process))
         return false;
     window_stop();
@@ -365,7 +365,7 @@ static void library_off_for_good(void) {
         waiting = window_any_has_bytes();
     }
     if (waiting) { /* the kernel had no room: bytes would be lost */
-        window_restart();
+        process_restarts_window();
         return;
     }
     gate_shuts_for_good();
@@ -459,5 +459,5 @@ void rights_changed(uint32_t barred) {
     if (!barred)
         return;
     window_unbar(barred);
-    window_restart();
+    process_restarts_window();
 }

@@ -17,9 +17,9 @@ pid_t process_forked(pid_t result, uint32_t barred);
 /* The application makes a thread; after that a thread of ours is no visible change. */
 void process_gets_threads(void);
 /* The kernel refused a task of the program (EAGAIN).  True: a thread of ours has ended, or may have. */
-bool window_stop_for_task_limit(void);
+bool process_stops_window_for_task(void);
 /* The window's thread had to end for a moment: watch again the connections with unsent buffered bytes. */
-void window_restart(void);
+void process_restarts_window(void);
 /* Before clone(2) with these flags, and before clone3(2) with these arguments.  For process_forked(). */
 uint32_t process_clones(unsigned long flags);
 uint32_t process_clones_by(const void *arguments);
@@ -31,10 +31,10 @@ void process_unshares_table(void);
 /* Before a call that runs another program, here or in a child that the same call
  * makes: surviving sockets get the application's options back. */
 void process_runs_program(void);
-/* Before this image is replaced: also writes the report.  exec_failed(): the call failed. */
+/* Before this image is replaced: also writes the report.  process_exec_failed(): the call failed. */
 void process_is_replaced_by(const char *file); /* in PATH, as execvp(3) searches */
 void process_is_replaced_at(int fd, const char *path); /* of execveat(2); NULL: by the file that fd is */
-int exec_failed(int result);
+int process_exec_failed(int result);
 /* Before the process ends, with or without exit handlers. */
 void process_ends(void);
 /* Around the installation of a seccomp filter, or of strict mode, which forbids even reading a

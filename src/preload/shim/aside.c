@@ -86,13 +86,13 @@ static bool comes_from_above(void) {
     return !self.vforked && (uintptr_t)__builtin_frame_address(0) > self.frame;
 }
 
-ssize_t reentry_write(const struct write_request *o) {
+ssize_t aside_write(const struct write_request *o) {
     const struct call call = knows_connections() ? call_on(o->fd) : (struct call){0};
     struct conn *c = call.conn;
     struct parts p;
     if (!c)
         return shim_forward(o);
-    if (!reentry_may_stand_behind(c))
+    if (!aside_may_stand_behind(c))
         return self.vforked ? shim_forward(o) : pass(c, o);
     shim_parts_of(o, &p);
     if (!p.valid)
@@ -119,15 +119,15 @@ ssize_t reentry_write(const struct write_request *o) {
     return sent;
 }
 
-bool reentry_stands_behind_slow(int fd) {
+bool aside_stands_behind_slow(int fd) {
     bool over = !self.vforked && self.depth && gate_enter();
     struct conn *c = fds_conn(fds_word(fd));
     bool beneath = !over && (self.depth || self.vforked || self.draining == c);
-    return c && beneath && knows_connections() && reentry_may_stand_behind(c);
+    return c && beneath && knows_connections() && aside_may_stand_behind(c);
 }
 
 /* Reads the bytes and keeps them for later: the kernel would send them before the earlier bytes. */
-ssize_t reentry_move(int fd, int from, off64_t *offset, size_t bytes) {
+ssize_t aside_move(int fd, int from, off64_t *offset, size_t bytes) {
     const struct call call = call_on(fd);
     if (!call.conn)
         return shim_fail(EBADF, MSG_NOSIGNAL); /* closed meanwhile */
@@ -150,12 +150,12 @@ ssize_t reentry_move(int fd, int from, off64_t *offset, size_t bytes) {
     return got;
 }
 
-int reentry_messages(int fd, struct mmsghdr *messages, unsigned count, int flags) {
+int aside_messages(int fd, struct mmsghdr *messages, unsigned count, int flags) {
     unsigned sent = 0;
     for (; sent < count && sent < IOV_MAX; sent++) {
         if (!readable(&messages[sent], sizeof(messages[sent])))
             return sent ? (int)sent : (int)shim_fail(EFAULT, flags);
-        ssize_t n = reentry_write(&(struct write_request){.fd = fd,
+        ssize_t n = aside_write(&(struct write_request){.fd = fd,
                                                .form = FORM_SENDMSG,
                                                .message = &messages[sent].msg_hdr,
                                                .flags = flags});

@@ -37,7 +37,7 @@ static struct conn *classify(int fd) {
     struct conn *c = NULL;
     bool missed = false;
     if (kernel->cookie(fd, &cookie) == 0 && cookie)
-        c = cookies_find(cookie, &missed);
+        c = fds_find_cookie(cookie, &missed);
     if (missed)
         return NULL; /* it stays unknown until the next call */
     if (c) {
@@ -52,7 +52,7 @@ static struct conn *classify(int fd) {
     c = fds_adopt(fd, &first);
     if (!first)
         return c;
-    cookies_note(c, cookie);
+    fds_note_cookie(c, cookie);
     c->policy.unsure = true;
     c->policy.untracked_io = hold_is_stdio(fd);
     c->policy.mptcp = protocol == IPPROTO_MPTCP;
@@ -68,10 +68,10 @@ static void apply_filters(struct conn *c) {
         c->filters_applied = true;
         return;
     }
-    if (now->no_syscalls || kernel->name(c->fd, true, &peer) != 0 || !address_of(&peer, &far))
+    if (now->no_syscalls || kernel->name(c->fd, true, &peer) != 0 || !config_address(&peer, &far))
         return; /* not connected yet */
     if (c->origin != ORIGIN_SOCKET && kernel->name(c->fd, false, &local) == 0)
-        address_of(&local, &near);
+        config_address(&local, &near);
     uint16_t service = c->origin == ORIGIN_ACCEPTED ? near.port : far.port;
     c->filters_applied = true;
     c->filtered = !config_includes(now, service, far.family, far.address);
@@ -101,7 +101,7 @@ void shim_shares(struct conn *c, int fd) {
     }
 }
 
-struct conn *conn_lock_fd(int fd) {
+struct conn *shim_lock_fd(int fd) {
     struct conn *c = fds_lock(fd);
     if (UNLIKELY(!c)) {
         if (fds_word(fd) != FDS_UNKNOWN)

@@ -46,7 +46,7 @@ bool coalesce_begins(struct conn *c, int fd, const struct policy_action *action,
     uint64_t cookie;
     if (!c->cookie && !gone) {
         if (kernel->cookie(fd, &cookie) == 0)
-            cookies_note(c, cookie);
+            fds_note_cookie(c, cookie);
     } else if (UNLIKELY(gone || !buffer_is_at(c, fd))) {
         policy_unsent(&c->policy, action, bytes);
         STORE(&c->turn_owner, NULL);
@@ -274,7 +274,7 @@ ssize_t coalesce_send_with(struct conn *c, const struct write_request *o, const 
     if (p->valid && UNLIKELY(sent != (ssize_t)p->bytes) && !call_is_stale(call))
         conn_count_sent(c, p->bytes, sent);
     if (UNLIKELY(aside))
-        sent = reentry_write(&now);
+        sent = aside_write(&now);
     if (UNLIKELY(now.fd != o->fd))
         kernel->close(now.fd);
     return sent;

@@ -52,7 +52,7 @@ void shim_accepted(int listener, int fd) {
     }
     shim_tally_catch_up();
     rings_before_connection();
-    struct conn *l = conn_lock_fd(listener);
+    struct conn *l = shim_lock_fd(listener);
     if (!l) {
         uintptr_t word = fds_word(listener);
         fds_forget(fd);
@@ -142,7 +142,7 @@ static int shuts_aside(int fd, int how) {
     struct sockaddr_storage peer;
     if (!c)
         return how;
-    bool later = reentry_may_stand_behind(c) && kernel->name(fd, true, &peer) == 0;
+    bool later = aside_may_stand_behind(c) && kernel->name(fd, true, &peer) == 0;
     reentry_set_aside(c, later ? ASIDE_SHUT | ASIDE_SHUTS : ASIDE_SHUT, 0);
     return later ? rest_of_shutdown(how) : how;
 }
@@ -179,7 +179,7 @@ static void close_aside(int fd) {
     struct conn *c = reentry_unlink_begins(fd, &other);
     if (!c)
         return;
-    bool kept = other < 0 && (conn_has_aside(c) || (reentry_may_stand_behind(c) && !LOAD(&c->held)));
+    bool kept = other < 0 && (conn_has_aside(c) || (aside_may_stand_behind(c) && !LOAD(&c->held)));
     if (kept && window_state() != WINDOW_RUNS)
         window_decide(true, 1);
     int own = kept ? kernel->dup_above(fd, CLOSE_LOWEST) : -1;
@@ -347,7 +347,7 @@ static struct conn *send_before_untracked(struct conn *c, int fd) {
     for (errno = EINTR; c && errno == EINTR && buffer_length(c) && self.draining != c;) {
         errno = 0;
         if (coalesce_send_header(c, &waits) != BULK_GOES)
-            c = conn_lock_fd(fd);
+            c = shim_lock_fd(fd);
     }
     return c;
 }
@@ -356,7 +356,7 @@ bool shim_untrack(int fd) {
     if (fd < 0 || !gate_enter())
         return true;
     int saved = errno;
-    struct conn *c = conn_lock_fd(fd);
+    struct conn *c = shim_lock_fd(fd);
     if (c && buffer_length(c))
         c = send_before_untracked(c, fd);
     errno = saved;
@@ -364,7 +364,7 @@ bool shim_untrack(int fd) {
         if ((c = fds_conn(fds_word(fd))) == NULL)
             return true;
         reentry_set_aside(c, ASIDE_PUSH | ASIDE_APART, 0);
-        return !reentry_may_stand_behind(c);
+        return !aside_may_stand_behind(c);
     }
     bool sent = buffer_length(c) == 0;
     hold_untrack(c);

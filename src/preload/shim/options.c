@@ -62,7 +62,7 @@ void shim_option_setting(int fd, int level, int name) {
     enum concern concern = concern_of(level, name);
     if (concern == OF_NONE || (concern == OF_ROOM && !config()->buffers) || !gate_enter())
         return;
-    struct conn *c = concern == OF_HOLDS || concern == OF_ROOM ? conn_lock_fd(fd) : fds_lock(fd);
+    struct conn *c = concern == OF_HOLDS || concern == OF_ROOM ? shim_lock_fd(fd) : fds_lock(fd);
     if (!c) {
         restores_before--; /* its holder may be about to restore a value: so nodelay_set() sets it again */
         return;
@@ -138,7 +138,7 @@ static void count_numbers(struct conn *c) {
     bool in_use = c->refs > 0;
     fds_recount(c);
     if (in_use && c->refs == 0 && !self.spinning)
-        conn_free(c);
+        fds_free(c);
 }
 
 void conn_missed(struct conn *c, unsigned what) {
@@ -210,7 +210,7 @@ void shim_option_got(int fd, int level, int name, void *value, socklen_t length)
     bool error = level == SOL_SOCKET && name == SO_ERROR;
     if (!nodelay && !error)
         return;
-    struct conn *c = !gate_enter() ? NULL : nodelay ? conn_lock_fd(fd) : fds_lock(fd);
+    struct conn *c = !gate_enter() ? NULL : nodelay ? shim_lock_fd(fd) : fds_lock(fd);
     if (!c) {
         got_aside(fd, nodelay, value, length);
         return;

@@ -19,7 +19,7 @@ static bool may_block(int fd) {
     if (word > FDS_LAST_TAG || word == FDS_OTHER || config()->no_syscalls || !hold_could_go_on())
         return true;
     if (word == FDS_UNKNOWN) {
-        struct conn *c = conn_lock_fd(fd);
+        struct conn *c = shim_lock_fd(fd);
         if (c)
             conn_unlock(c);
         if (fds_word(fd) != FDS_NO_SOCKET)

@@ -95,8 +95,8 @@ static void arrives(int fd) {
         return;
     FDS_EACH(c)
         if (c->passed && !c->cookie && !config()->no_syscalls && kernel->cookie(c->fd, &cookie) == 0)
-            cookies_note(c, cookie);
-    struct conn *c = conn_lock_fd(fd); /* now, while the passed connection is still known */
+            fds_note_cookie(c, cookie);
+    struct conn *c = shim_lock_fd(fd); /* now, while the passed connection is still known */
     if (c)
         conn_unlock(c);
 }

@@ -209,7 +209,7 @@ void shim_option_got(int fd, int level, int name, void *value, socklen_t length)
 /* Returns the connection of fd, locked.  Classifies an unknown descriptor.
  * NULL: not TCP, or not known (no memory, or no system calls allowed); or its lock cannot be had, and then fd
  * still leads to it. */
-struct conn *conn_lock_fd(int fd);
+struct conn *shim_lock_fd(int fd);
 
 /* Brings a connection up to date after a change of filters or configuration, or
  * a fork.  Lock held. */
@@ -267,10 +267,10 @@ void shim_tally_catch_up(void);
 
 /* ---- the lock cannot be had (aside.c, reentry.h) -------------------------- */
 
-ssize_t reentry_write(const struct write_request *o);
+ssize_t aside_write(const struct write_request *o);
 
 /* True: bytes of c may be in a buffer, or set aside: a write that cannot have the lock must stand behind. */
-static inline bool reentry_may_stand_behind(const struct conn *c) {
+static inline bool aside_may_stand_behind(const struct conn *c) {
     enum window_state state = window_state();
     bool buffers = LOAD(&c->policy.mode) == MODE_COALESCE && !LOAD(&c->policy.never_buffer) &&
                    state != WINDOW_NEVER && state != WINDOW_REFUSED;
@@ -279,13 +279,13 @@ static inline bool reentry_may_stand_behind(const struct conn *c) {
 
 /* True: the interrupted code has bytes for fd that must leave first.  A call that moves bytes into fd
  * without a buffer of the caller (sendfile, splice), or sends several messages (sendmmsg), must queue
- * behind them: the caller makes reentry_move() or reentry_messages() instead. */
-bool reentry_stands_behind_slow(int fd);
-ssize_t reentry_move(int fd, int from, off64_t *offset, size_t bytes);
-int reentry_messages(int fd, struct mmsghdr *messages, unsigned count, int flags);
+ * behind them: the caller makes aside_move() or aside_messages() instead. */
+bool aside_stands_behind_slow(int fd);
+ssize_t aside_move(int fd, int from, off64_t *offset, size_t bytes);
+int aside_messages(int fd, struct mmsghdr *messages, unsigned count, int flags);
 
-static inline bool reentry_stands_behind(int fd) {
-    return UNLIKELY(self.busy) && reentry_stands_behind_slow(fd);
+static inline bool aside_stands_behind(int fd) {
+    return UNLIKELY(self.busy) && aside_stands_behind_slow(fd);
 }
 
 #endif

@@ -21,7 +21,7 @@
  *     not be looked at.  The kernel checks the pointers first, and the size is known only after the call.  So
  *     it is of sendfile, splice and sendmmsg, which are never held or buffered (shim_bulk_begins());
  *   - coalesce_send_with() in coalesce.c: coalesce has bytes of this connection in its buffer;
- *   - reentry_write() in aside.c: the lock cannot be had (reentry.h), or this call may not use our state;
+ *   - aside_write() in aside.c: the lock cannot be had (reentry.h), or this call may not use our state;
  *   - write_connects(): MSG_FASTOPEN, a write that is a connect, too.
  *
  * errno is always as the call without us would have set it.
@@ -112,7 +112,7 @@ static struct conn *tally(struct conn *c, int fd) {
     if (UNLIKELY(tally_pending())) {
         conn_unlock(c);
         shim_tally_catch_up();
-        c = conn_lock_fd(fd);
+        c = shim_lock_fd(fd);
     }
     if (c && c->evidence)
         tally_write_begins(c);
@@ -351,7 +351,7 @@ static struct conn *relock_after_window_decides(struct conn *c, int fd, const st
     unsigned position = c->policy.position;
     conn_unlock(c);
     window_decide(buffers, position);
-    return conn_lock_fd(fd);
+    return shim_lock_fd(fd);
 }
 
 /* Asks for the facts that policy needs.  Returns the connection, locked, or NULL. */
@@ -455,7 +455,7 @@ static ssize_t send_then_account(struct conn *c, const struct write_request *o) 
 /* The connection's lock cannot be had. */
 static enum bulk begins_aside(int fd, struct call *call) {
     *call = call_on(fd);
-    return call->conn && reentry_may_stand_behind(call->conn) ? BULK_ASIDE : BULK_GOES;
+    return call->conn && aside_may_stand_behind(call->conn) ? BULK_ASIDE : BULK_GOES;
 }
 
 enum bulk shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
@@ -465,7 +465,7 @@ enum bulk shim_bulk_begins(int fd, int flags, bool raw, struct call *call) {
     struct conn *turn = LOAD(&self.turn);
     if (turn && fds_conn(fds_word(fd)) != turn)
         shim_other_write(fd);
-    struct conn *c = conn_lock_fd(fd);
+    struct conn *c = shim_lock_fd(fd);
     if (c && UNLIKELY(c->evidence != NULL))
         c = tally(c, fd);
     if (!c)
@@ -536,7 +536,7 @@ static ssize_t decide_and_act(struct conn *c, const struct write_request *o, boo
         join_turn(c);
     c = learn_facts_relocked(c, o->fd, &w);
     if (UNLIKELY(!c))
-        return reentry_write(o);
+        return aside_write(o);
     if (UNLIKELY((w.more || w.special) && c->buffer)) {
         hold_push(c, PUSH_WRITE); /* they leave as a unit before the decision about this write */
         if (UNLIKELY(c->pending_error))
@@ -561,7 +561,7 @@ static ssize_t write_prepared(struct conn *c, const struct write_request *o, boo
     if (UNLIKELY(c->evidence != NULL)) {
         c = tally(c, o->fd);
         if (!c)
-            return reentry_write(o);
+            return aside_write(o);
     }
     if (UNLIKELY(c->buffer && c->fd != o->fd) && !buffer_is_at(c, o->fd)) {
         conn_unlock(c);
@@ -577,7 +577,7 @@ static ssize_t write_prepared(struct conn *c, const struct write_request *o, boo
 
 ssize_t shim_write(const struct write_request *o) {
     if (UNLIKELY(!gate_enter()))
-        return reentry_write(o);
+        return aside_write(o);
     uintptr_t word = fds_word(o->fd);
     if (self.turn && fds_conn(word) != self.turn)
         shim_other_write(o->fd);
@@ -588,11 +588,11 @@ ssize_t shim_write(const struct write_request *o) {
     if (fds_conn(word) && shim_only_counts(fds_conn(word)))
         return other_in_off(fds_conn(word), o);
     if (UNLIKELY(self.draining != NULL) && fds_conn(word) == self.draining)
-        return reentry_write(o); /* in a handler that has interrupted this thread's drain of it */
+        return aside_write(o); /* in a handler that has interrupted this thread's drain of it */
     if (config()->buffers && !o->raw)
         pthread_testcancel(); /* the write may be buffered, but stays a cancellation point */
-    struct conn *c = conn_lock_fd(o->fd);
-    return c ? write_prepared(c, o, false) : reentry_write(o);
+    struct conn *c = shim_lock_fd(o->fd);
+    return c ? write_prepared(c, o, false) : aside_write(o);
 }
 
 /* ---- one buffer, and nothing to prepare -------------------------------------------- */

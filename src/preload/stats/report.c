@@ -124,7 +124,7 @@ void verbose_late_push(int fd, size_t bytes, bool first) {
     struct sockaddr_storage peer = {0};
     struct stats_address far = {0};
     char address[INET6_ADDRSTRLEN] = "?";
-    if (kernel->name(fd, true, &peer) == 0 && address_of(&peer, &far))
+    if (kernel->name(fd, true, &peer) == 0 && config_address(&peer, &far))
         inet_ntop(far.family, far.address, address, sizeof(address));
     log_line("descriptor %d to %s port %d: a second small write (%d bytes) in one message, "
              "with Nagle in force: TCP_NODELAY set",

@@ -21,8 +21,8 @@ static bool know_ends(struct conn *c, struct evidence *e) {
     if (config()->no_syscalls || kernel->name(c->fd, true, &peer) != 0 ||
         kernel->name(c->fd, false, &local) != 0)
         return false;
-    address_of(&peer, &e->peer);
-    address_of(&local, &e->local);
+    config_address(&peer, &e->peer);
+    config_address(&local, &e->local);
     e->ends_known = true;
     return true;
 }

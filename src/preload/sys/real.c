@@ -118,7 +118,7 @@ static void *without_64(const char *name) {
 #define ABSENT_wide(row)     without_64(name)
 #define ABSENT_own(row)      ((void *)(uintptr_t)absent_##row)
 
-void *absent(void **slot, const char *name) {
+void *real_absent(void **slot, const char *name) {
 #define ROW(row, need, family, role)                         \
     if (NEED_##need > NEED_optional && slot == &real_##row)  \
         return ABSENT_##need(row);
@@ -143,7 +143,7 @@ void *real_find(void **slot, const char *name) {
     if (!found)
         found = dlsym(RTLD_NEXT, name);
     if (!found)
-        found = absent(slot, name);
+        found = real_absent(slot, name);
     STORE(slot, found);
     return found;
 }

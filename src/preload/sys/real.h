@@ -79,7 +79,7 @@ bool real_resolve(void);
 void *real_find(void **slot, const char *name);
 
 /* What a call of `name`, whose next definition belongs in `slot`, does where this libc lacks it. */
-void *absent(void **slot, const char *name);
+void *real_absent(void **slot, const char *name);
 
 /* The next `name`, with its own type. */
 #define REAL(name)                                                                           \
