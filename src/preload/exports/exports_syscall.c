@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
  * syscall(2): which calls are ours, and the same path for each as by libc's name.
+ *
+ * A program calls syscall(); jump.S looks up the number in `unstall_syscalls`, a byte for each.  0: not ours;
+ * it jumps to libc's syscall() without a frame of ours, so that what returns twice, or on another stack,
+ * finds none.  WAITS: the same, unless this thread has an open turn, which must end first.  BEGINS (clone,
+ * fork, vfork): unstall_syscall_begins() does what is due before, and then it jumps on.  OURS:
+ * unstall_syscall() makes the call, by the case of the number.
+ *
+ * The arguments are six longs, of which each number uses the first ones; what of them may be followed, and
+ * when, says docs/design.md, "The caller's pointers".  Where a 32-bit kernel has two numbers for a call
+ * (times of 64 bits, wider offsets), both are listed.  A number without a case of its own is a WAITS: it ends
+ * the turn if its arguments do not exclude a wait (may_wait).
  */
 #include <linux/futex.h>
 #include <linux/net.h>

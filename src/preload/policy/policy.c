@@ -1,4 +1,29 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Policy: the facts of a connection and one write go in, an action comes out.  Nothing here asks the kernel
+ * or the clock; where a fact is missing the action says so (need_facts), and the caller asks and comes again.
+ * What runs at each write is inline in policy.h; here is what runs seldom.
+ *
+ * A write's facts are its size, MSG_MORE, and whether it may be held at all (struct policy_write); the rest
+ * is what earlier writes and inputs have put into struct policy.  Of the open message three numbers tell what
+ * Nagle would do: `pending`, the bytes that the application or we hold, the beginning of a unit; `units`, the
+ * units so far; `smalls`, those that end in a small segment.  The second small one would wait for an
+ * acknowledgement, so TCP_NODELAY is set before it (late_push).  The MSS, which tells small from large, is
+ * asked at a second unit, unless both have less than SURELY_SMALL bytes.  Input ends the message and clears
+ * the three.  `small_writes` is a count for the statistics and decides nothing.
+ *
+ * A stream gets no input: `unanswered` counts its small units, and at ONE_WAY of them, without any input
+ * ever, mode auto gives Nagle back.
+ *
+ * Cork and coalesce hold each small write that may be held.  Auto holds where it pays: the connection is
+ * bursty, its model says that the turn goes on (the share of turns that ended at this position), and the hold
+ * will end: by the window's thread, or, where there is none, by habit (HABIT turns in a row without a gap,
+ * each ended by a call that we see).  A hold that the window ends costs WINDOW_END_COST, and each turn's end
+ * pays one back; at WINDOW_END_LIMIT auto sets TCP_NODELAY only, from then on.  A hold that had joined
+ * WINDOW_JOINS writes, and whose turn went on, is forgiven: the program was at work on several messages.
+ *
+ * In a mode that cures a write is counted before the call; policy_unsent() takes that back if it fails.
+ */
 #include "policy.h"
 
 enum {
