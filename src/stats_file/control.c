@@ -2,7 +2,6 @@
 #include "control.h"
 
 #include <errno.h>
-#include <stddef.h>
 
 enum { TRIES = 4 };
 

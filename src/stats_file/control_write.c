@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>

@@ -12,8 +12,6 @@
 #ifndef UNSTALL_STATS_FILE_READER_H
 #define UNSTALL_STATS_FILE_READER_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 #include "stats_format.h"

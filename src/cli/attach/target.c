@@ -4,11 +4,9 @@
 #include <errno.h>
 #include <fts.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cgroup.h"
 #include "owners.h"
 #include "process_stat.h"
 

@@ -5,8 +5,6 @@
 #ifndef UNSTALL_ATTACH_TARGET_H
 #define UNSTALL_ATTACH_TARGET_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "bpf/shared.h"

@@ -6,10 +6,6 @@
 #ifndef UNSTALL_CLI_LADDER_H
 #define UNSTALL_CLI_LADDER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-
 #include "json.h"
 
 enum { LADDER_STEPS = 8, LADDER_COLUMNS = 80 };

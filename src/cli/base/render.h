@@ -8,10 +8,6 @@
 #ifndef UNSTALL_CLI_RENDER_H
 #define UNSTALL_CLI_RENDER_H
 
-#include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
-
 #include "page_file.h"
 
 struct render {

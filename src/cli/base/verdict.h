@@ -6,9 +6,6 @@
 #ifndef UNSTALL_CLI_VERDICT_H
 #define UNSTALL_CLI_VERDICT_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "json.h"
 #include "prose.h"
 

@@ -6,7 +6,6 @@
 #ifndef UNSTALL_CLI_STEER_H
 #define UNSTALL_CLI_STEER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "args.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "diagnosis.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "affected_table.inc"

@@ -5,11 +5,8 @@
 #ifndef UNSTALL_CLI_DIAGNOSIS_H
 #define UNSTALL_CLI_DIAGNOSIS_H
 
-#include <stdio.h>
-
 #include "obstacles.h"
 #include "process_facts.h"
-#include "prose.h"
 #include "tcp_sockets.h"
 
 enum { ADVICE_MOST = 10, ADVICE_ROOM = PROSE_ROOM + 300 };

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <string.h>
 
 #include "diagnosis.h"
 #include "json.h"

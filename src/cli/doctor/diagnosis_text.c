@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <string.h>
 
 #include "array.h"
 #include "diagnosis.h"
 #include "format.h"
 #include "grid.h"
-#include "prose.h"
 #include "stats_names.h"
 #include "terminal.h"
 

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pcap/pcap.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

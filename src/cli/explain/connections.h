@@ -10,9 +10,7 @@
 #define UNSTALL_CLI_CONNECTIONS_H
 
 #include "conversation.h"
-#include "findings.h"
 #include "strace_line.h"
-#include "table.h"
 
 enum connection_kind {
     CONNECTION_UNKNOWN,

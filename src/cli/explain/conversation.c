@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "conversation.h"
 
-#include <stdio.h>
 #include <string.h>
-
-#include "late.h"
 
 /* Bounds of each timer's waits in ms: its nominal time, ticks of both sides, and the time that strace and a
  * quick peer add. */

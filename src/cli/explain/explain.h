@@ -7,10 +7,7 @@
 #ifndef UNSTALL_CLI_EXPLAIN_H
 #define UNSTALL_CLI_EXPLAIN_H
 
-#include <stdio.h>
-
 #include "findings.h"
-#include "json.h"
 #include "ladder.h"
 
 /* Recognises the kind of a file by its first bytes, reads it and closes it.  0, or -errno if nothing could be

@@ -4,14 +4,12 @@
  * type.  It is as wide as the terminal, 80 columns at most.
  */
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "array.h"
 #include "explain.h"
 #include "grid.h"
-#include "prose.h"
 #include "terminal.h"
 
 enum { COLUMNS_LEAST = 40, COLUMNS = 80, ROWS_SHOWN = 10 };

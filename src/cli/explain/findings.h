@@ -7,11 +7,6 @@
 #ifndef UNSTALL_CLI_FINDINGS_H
 #define UNSTALL_CLI_FINDINGS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "flow.h"
 #include "stall.h"
 #include "verdict.h"
 

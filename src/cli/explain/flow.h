@@ -8,13 +8,9 @@
 #ifndef UNSTALL_CLI_FLOW_H
 #define UNSTALL_CLI_FLOW_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "packet.h"
 #include "table.h"
 #include "unheld.h"
-#include "waits.h"
 
 /* One stall, to be looked up in the capture. */
 struct example {

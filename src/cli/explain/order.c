@@ -2,7 +2,6 @@
 #include "order.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 bool order_make(struct order *o, void (*give)(void *context, const struct ordered *o), void *context) {
     *o = (struct order){.give = give, .context = context, .given_ns = INT64_MIN};

@@ -6,9 +6,6 @@
 #ifndef UNSTALL_CLI_ORDER_H
 #define UNSTALL_CLI_ORDER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "packet.h"
 
 /* They take 7 MiB. */

@@ -6,14 +6,11 @@
 #include "explain.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "array.h"
 #include "connections.h"
 #include "demangle.h"
-#include "late.h"
 #include "stats_format.h"
 
 struct strace_log {

@@ -8,7 +8,6 @@
 #define UNSTALL_CLI_UNHELD_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "waits.h"
 

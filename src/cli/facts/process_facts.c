@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "process_facts.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "columns.h"
 #include "process_stat.h"
 #include "reader.h"
 

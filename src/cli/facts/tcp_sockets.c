@@ -2,12 +2,8 @@
 #include "tcp_sockets.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <limits.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -5,9 +5,6 @@
 #ifndef UNSTALL_CLI_TCP_SOCKETS_H
 #define UNSTALL_CLI_TCP_SOCKETS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
 #include "stats_format.h"

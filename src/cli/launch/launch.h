@@ -14,7 +14,6 @@
 #ifndef UNSTALL_CLI_LAUNCH_H
 #define UNSTALL_CLI_LAUNCH_H
 #include <signal.h>
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include "args.h"

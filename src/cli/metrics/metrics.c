@@ -2,7 +2,6 @@
 #include "metrics.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "array.h"

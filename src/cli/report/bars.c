@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "bars.h"
 
-#include <string.h>
-
 #include "format.h"
 #include "prose.h"
 #include "stats_format.h"

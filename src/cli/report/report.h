@@ -5,10 +5,7 @@
 #ifndef UNSTALL_CLI_REPORT_H
 #define UNSTALL_CLI_REPORT_H
 
-#include <stdio.h>
-
 #include "report_verdict.h"
-#include "stats_files.h"
 #include "who.h"
 
 struct report {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "report_facts.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,10 +5,7 @@
 #ifndef UNSTALL_CLI_REPORT_FACTS_H
 #define UNSTALL_CLI_REPORT_FACTS_H
 
-#include "prose.h"
 #include "report.h"
-#include "stats_files.h"
-#include "report_verdict.h"
 
 enum { PROGRAMS_ROOM = 128 };
 

@@ -2,17 +2,11 @@
  *
  * `unstall report --json`: everything in a statistics file.  unstall(1) documents the form.
  */
-#include <inttypes.h>
-#include <string.h>
-
 #include "format.h"
-#include "json.h"
 #include "ladder.h"
 #include "late.h"
-#include "report.h"
 #include "report_facts.h"
 #include "stats_names.h"
-#include "sites.h"
 
 static void histogram(struct json *j, const char *key, const uint64_t *buckets) {
     json_buckets(j, key, HISTOGRAM_STEPS);

@@ -3,18 +3,14 @@
  * The report for people: the processes, the verdict, a table by endpoint, a histogram, the call sites, and
  * the next command to type.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "array.h"
 #include "bars.h"
 #include "format.h"
 #include "grid.h"
-#include "prose.h"
-#include "report.h"
 #include "report_facts.h"
 #include "stats_names.h"
-#include "sites.h"
 #include "terminal.h"
 
 enum { WIDTH_MOST = 100, WIDTH_LEAST = 60, PROSE_LEAST = 40, ENDPOINT_COLUMNS = 22, ROWS_SHOWN = 16 };

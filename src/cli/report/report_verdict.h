@@ -5,9 +5,6 @@
 #ifndef UNSTALL_CLI_REPORT_VERDICT_H
 #define UNSTALL_CLI_REPORT_VERDICT_H
 
-#include <stdbool.h>
-
-#include "prose.h"
 #include "stats_files.h"
 #include "verdict.h"
 

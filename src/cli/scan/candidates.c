@@ -2,7 +2,6 @@
 #include "candidates.h"
 
 #include <search.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "array.h"

@@ -6,8 +6,6 @@
 #ifndef UNSTALL_SCAN_CANDIDATES_H
 #define UNSTALL_SCAN_CANDIDATES_H
 
-#include <stddef.h>
-
 #include "estimate.h"
 #include "judge.h"
 

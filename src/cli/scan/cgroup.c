@@ -2,7 +2,6 @@
 #include "cgroup.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { ID_DIGITS = 64, SHORT_ID = SCAN_CONTAINER - 1 };

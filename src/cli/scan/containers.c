@@ -3,18 +3,15 @@
  * What the user names: cgroups and units in which processes are; containers by id, which is in the cgroups
  * of their processes, and by name, which the program that started them knows.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "args.h"
-#include "cgroup.h"
 #include "owners.h"
 #include "process_stat.h"
 

@@ -7,7 +7,6 @@
 #ifndef UNSTALL_SCAN_DIAG_H
 #define UNSTALL_SCAN_DIAG_H
 
-#include <stddef.h>
 #include <sys/types.h>
 
 #include "sample.h"

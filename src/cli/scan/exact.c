@@ -8,7 +8,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,10 +15,8 @@
 #include "array.h"
 #include "capability.h"
 #include "diag.h"
-#include "owners.h"
 #include "source.h"
 
-#include "bpf/shared.h"
 /* bpftool generates this header; it does not pass our warnings. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wcast-qual"

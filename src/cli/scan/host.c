@@ -6,10 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "capability.h"
-#include "scan_table.h"
 
 enum {
     SLICE_MS = 500,

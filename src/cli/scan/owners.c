@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "owners.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

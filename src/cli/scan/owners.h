@@ -5,10 +5,7 @@
 #ifndef UNSTALL_SCAN_OWNERS_H
 #define UNSTALL_SCAN_OWNERS_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "cgroup.h"
 

@@ -5,7 +5,6 @@
 #ifndef UNSTALL_SCAN_RESULT_H
 #define UNSTALL_SCAN_RESULT_H
 
-#include <stddef.h>
 #include <sys/types.h>
 
 #include "estimate.h"

@@ -6,9 +6,6 @@
 #ifndef UNSTALL_SCAN_SAMPLE_H
 #define UNSTALL_SCAN_SAMPLE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "stats_format.h"
 
 /* Names one socket of one network namespace for its whole life. */

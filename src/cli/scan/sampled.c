@@ -6,16 +6,13 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "array.h"
 #include "budget.h"
 #include "candidates.h"
 #include "clock_ns.h"
 #include "diag.h"
-#include "reader.h"
 #include "source.h"
 
 enum {

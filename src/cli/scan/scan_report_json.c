@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "format.h"
-#include "json.h"
 #include "sites.h"
 #include "stats_names.h"
 #include "survey.h"

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "array.h"

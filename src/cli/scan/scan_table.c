@@ -2,7 +2,6 @@
 #include "scan_table.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "array.h"

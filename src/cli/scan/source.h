@@ -8,7 +8,6 @@
 #include <signal.h>
 
 #include "places.h"
-#include "result.h"
 
 enum { SCAN_ERROR = 256 };
 

@@ -6,10 +6,7 @@
 #ifndef UNSTALL_SCAN_SURVEY_H
 #define UNSTALL_SCAN_SURVEY_H
 
-#include <stdio.h>
-
 #include "diag.h"
-#include "scan_table.h"
 #include "source.h"
 #include "verdict.h"
 

@@ -6,7 +6,6 @@
 #include <glob.h>
 #include <inttypes.h>
 #include <pwd.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>

@@ -9,8 +9,6 @@
 #ifndef UNSTALL_CLI_DROPIN_H
 #define UNSTALL_CLI_DROPIN_H
 
-#include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "unit.h"

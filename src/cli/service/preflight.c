@@ -2,21 +2,17 @@
 #include <errno.h>
 #include <glob.h>
 #include <grp.h>
-#include <limits.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "array.h"
-#include "elf_facts.h"
 #include "errors.h"
 #include "library.h"
 #include "obstacles.h"
-#include "program.h"
 #include "unit.h"
 
 struct check {

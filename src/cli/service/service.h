@@ -5,9 +5,6 @@
 #ifndef UNSTALL_CLI_SERVICE_H
 #define UNSTALL_CLI_SERVICE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "unit.h"
 
 enum { SETTINGS_MOST = 32 };

@@ -3,10 +3,7 @@
  * unstall status: the units that have the drop-in, the statistics of their processes, and what is cured
  * without a drop-in: processes that have the library, runs under the supervisor, attachments.
  */
-#include <dirent.h>
 #include <errno.h>
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

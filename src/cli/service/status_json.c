@@ -2,9 +2,6 @@
  *
  * unstall status for programs.  unstall(1) documents the form.
  */
-#include <stdio.h>
-
-#include "json.h"
 #include "process_stat.h"
 #include "status_parts.h"
 

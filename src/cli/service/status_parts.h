@@ -5,15 +5,11 @@
 #ifndef UNSTALL_CLI_STATUS_PARTS_H
 #define UNSTALL_CLI_STATUS_PARTS_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <time.h>
 
 #include "attach.h"
 #include "dropin.h"
 #include "fetch.h"
-#include "stats_files.h"
-#include "unit.h"
 #include "report_verdict.h"
 
 struct status_dropin {

@@ -4,14 +4,12 @@
  */
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "format.h"
 #include "process_stat.h"
-#include "prose.h"
 #include "status_parts.h"
 #include "terminal.h"
 

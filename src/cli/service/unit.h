@@ -6,7 +6,6 @@
 #define UNSTALL_CLI_UNIT_H
 
 #include <limits.h>
-#include <stdbool.h>
 
 #include "systemctl.h"
 

@@ -9,8 +9,6 @@
 #ifndef UNSTALL_CLI_PERF_MAP_H
 #define UNSTALL_CLI_PERF_MAP_H
 
-#include <stdbool.h>
-
 #include "symbols.h"
 
 struct perf_map;

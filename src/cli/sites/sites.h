@@ -6,8 +6,6 @@
 #ifndef UNSTALL_CLI_SITES_H
 #define UNSTALL_CLI_SITES_H
 
-#include <stdio.h>
-
 #include "json.h"
 #include "prose.h"
 #include "symbols.h"

@@ -9,8 +9,6 @@
 #ifndef UNSTALL_CLI_SYMBOLS_H
 #define UNSTALL_CLI_SYMBOLS_H
 
-#include <stdbool.h>
-
 #include "reader.h"
 
 enum { FRAMES_MOST = 48, FRAME_NAME = 160 };

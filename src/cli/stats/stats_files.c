@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>

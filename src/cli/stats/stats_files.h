@@ -5,8 +5,6 @@
 #ifndef UNSTALL_CLI_STATS_FILES_H
 #define UNSTALL_CLI_STATS_FILES_H
 
-#include <stdbool.h>
-
 #include "reader.h"
 
 enum { STATS_FILES_MOST = 4096 }; /* in one folder */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "guards.h"
 
-#include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "array.h"

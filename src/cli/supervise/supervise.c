@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "supervise.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -11,8 +10,6 @@
 #include <poll.h>
 #include <seccomp.h>
 #include <signal.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>

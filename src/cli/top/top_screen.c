@@ -9,9 +9,7 @@
 
 #include <locale.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "array.h"

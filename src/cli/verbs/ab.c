@@ -5,14 +5,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "args.h"
-#include "elf_facts.h"
 #include "errors.h"
 #include "library.h"
 #include "program.h"

@@ -4,17 +4,12 @@
  * whose command was killed.
  */
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "args.h"
 #include "array.h"
 #include "attach.h"
 #include "errors.h"

@@ -14,7 +14,6 @@
 #include "guards.h"
 #include "library.h"
 #include "process_stat.h"
-#include "reader.h"
 #include "stats_files.h"
 #include "stats_names.h"
 

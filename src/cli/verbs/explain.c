@@ -11,7 +11,6 @@
 
 #include "args.h"
 #include "errors.h"
-#include "prose.h"
 #include "render.h"
 #include "terminal.h"
 

@@ -3,8 +3,6 @@
  * unstall: finds the verb and runs it.
  */
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -5,7 +5,6 @@
  */
 #include "metrics.h"
 
-#include <signal.h>
 #include <string.h>
 
 #include "args.h"

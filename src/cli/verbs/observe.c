@@ -5,23 +5,16 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "args.h"
-#include "cgroup.h"
 #include "clock_ns.h"
 #include "errors.h"
 #include "launch.h"
-#include "page_file.h"
 #include "process_stat.h"
-#include "program.h"
 #include "render.h"
 #include "report.h"
-#include "stats_files.h"
 #include "stats_folder.h"
 #include "survey.h"
 #include "terminal.h"

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
 #include "errors.h"
 #include "launch.h"
 

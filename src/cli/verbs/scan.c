@@ -3,9 +3,6 @@
  * unstall scan: chooses the source, runs it for its time, and reports.
  */
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "args.h"
-#include "config.h"
 #include "control.h"
 #include "errors.h"
 #include "format.h"

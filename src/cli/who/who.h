@@ -11,8 +11,6 @@
 #ifndef UNSTALL_CLI_WHO_H
 #define UNSTALL_CLI_WHO_H
 
-#include <sys/types.h>
-
 #include "sites.h"
 
 enum { WHO_FRAMES = 32, WHO_NAME = 120, WHO_NOTE = 300 };
