@@ -42,6 +42,15 @@ void experiment_close(struct experiment *e) {
     e->config = e->connections = e->arms = -1;
 }
 
+/* The members that a connection and an arm have both. */
+#define TELL_SUMS(j, of, steps)                         \
+    json_unsigned(j, "exchanges", (of)->exchanges);     \
+    json_unsigned(j, "exchange_ns", (of)->exchange_ns); \
+    json_unsigned(j, "messages", (of)->messages);       \
+    json_unsigned(j, "segments", (of)->segments);       \
+    json_unsigned(j, "stalls_proved", (of)->stalls);    \
+    json_histogram(j, "exchange", steps, (of)->exchange)
+
 static void tell_connection(struct json *j, __u64 number, const struct attach_connection *c) {
     char text[ENDPOINT_ROOM];
     json_object(j, NULL);
@@ -53,15 +62,7 @@ static void tell_connection(struct json *j, __u64 number, const struct attach_co
     json_unsigned(j, "ended_ns", c->ended_ns);
     json_string(j, "peer", address_text(&c->peer, text));
     json_string(j, "listener", address_text(attach_listener_of(c), text));
-    json_unsigned(j, "exchanges", c->exchanges);
-    json_unsigned(j, "exchange_ns", c->exchange_ns);
-    json_unsigned(j, "messages", c->messages);
-    json_unsigned(j, "segments", c->segments);
-    json_unsigned(j, "stalls_proved", c->stalls);
-    json_buckets(j, "exchange", COARSE_STEPS);
-    for (unsigned i = 0; i < COARSE_BUCKETS; i++)
-        json_bucket(j, i, c->exchange[i]);
-    json_buckets_end(j);
+    TELL_SUMS(j, c, COARSE_STEPS);
     json_object_end(j);
 }
 
@@ -92,15 +93,7 @@ static void tell_arm(struct json *j, unsigned arm, const struct attach_arm *sums
     json_unsigned(j, "arm", arm);
     json_unsigned(j, "connections", sums->connections);
     json_unsigned(j, "connections_ended", sums->ended);
-    json_unsigned(j, "exchanges", sums->exchanges);
-    json_unsigned(j, "exchange_ns", sums->exchange_ns);
-    json_unsigned(j, "messages", sums->messages);
-    json_unsigned(j, "segments", sums->segments);
-    json_unsigned(j, "stalls_proved", sums->stalls);
-    json_buckets(j, "exchange", HISTOGRAM_STEPS);
-    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-        json_bucket(j, i, sums->exchange[i]);
-    json_buckets_end(j);
+    TELL_SUMS(j, sums, HISTOGRAM_STEPS);
     json_object_end(j);
 }
 

@@ -203,23 +203,22 @@ void json_bin(struct json *j, double from_ns, double to_ns, uint64_t count) {
     j->compact--;
 }
 
-void json_buckets(struct json *j, const char *key, unsigned steps) {
+void json_counts(struct json *j, const char *key, unsigned steps, const void *counts, size_t n, size_t size) {
+    const uint32_t *small = counts;
+    const uint64_t *large = counts;
     json_object(j, key);
     json_unsigned(j, "steps", steps);
     json_array(j, "buckets");
     j->compact++;
-}
-
-void json_bucket(struct json *j, unsigned number, uint64_t count) {
-    if (!count)
-        return;
-    json_array(j, NULL);
-    json_unsigned(j, NULL, number);
-    json_unsigned(j, NULL, count);
-    json_array_end(j);
-}
-
-void json_buckets_end(struct json *j) {
+    for (size_t i = 0; i < n; i++) {
+        uint64_t count = size == sizeof(*small) ? small[i] : large[i];
+        if (!count)
+            continue;
+        json_array(j, NULL);
+        json_unsigned(j, NULL, i);
+        json_unsigned(j, NULL, count);
+        json_array_end(j);
+    }
     json_array_end(j);
     j->compact--;
     json_object_end(j);

@@ -8,13 +8,6 @@
 #include "report_facts.h"
 #include "stats_names.h"
 
-static void histogram(struct json *j, const char *key, const uint64_t *buckets) {
-    json_buckets(j, key, HISTOGRAM_STEPS);
-    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++)
-        json_bucket(j, i, buckets[i]);
-    json_buckets_end(j);
-}
-
 static void arm(struct json *j, uint8_t number) {
     if (number == 0xff)
         json_null(j, "arm");
@@ -47,8 +40,8 @@ static void json_rows(struct json *j, const struct reader_row *rows, size_t coun
         summary(j, row);
         for (unsigned k = 0; k < STATS_COUNTERS; k++)
             json_unsigned(j, counter_names[k], row->tally.counter[k]);
-        histogram(j, "exchange", row->tally.exchange);
-        histogram(j, "answer", row->tally.answer);
+        json_histogram(j, "exchange", HISTOGRAM_STEPS, row->tally.exchange);
+        json_histogram(j, "answer", HISTOGRAM_STEPS, row->tally.answer);
         json_object_end(j);
     }
     json_array_end(j);
@@ -82,10 +75,7 @@ static void connection(struct json *j, const struct stats_connection *c) {
     json_unsigned(j, "stall_ns", c->stall_ns);
     json_unsigned(j, "stall_bound_ns", c->stall_bound_ns);
     json_unsigned(j, "peer_stalls", c->peer_stalls);
-    json_buckets(j, "exchange", COARSE_STEPS);
-    for (unsigned i = 0; i < COARSE_BUCKETS; i++)
-        json_bucket(j, i, c->exchange[i]);
-    json_buckets_end(j);
+    json_histogram(j, "exchange", COARSE_STEPS, c->exchange);
     json_object_end(j);
 }
 
