@@ -495,81 +495,38 @@ static void call_exec(struct strace_log *g, struct thread *t, const struct call 
         memcpy(t->command, command, n + 1);
 }
 
+/* The calls that are followed, each name between two blanks. */
 static const struct {
-    const char *name;
+    const char *names;
     void (*act)(struct strace_log *g, struct thread *t, const struct call *c);
 } calls[] = {
-    {"read", call_read},
-    {"readv", call_read},
-    {"recv", call_read},
-    {"recvfrom", call_read},
-    {"recvmsg", call_read},
-    {"recvmmsg", call_read},
-    {"write", call_write},
-    {"writev", call_write},
-    {"send", call_write},
-    {"sendto", call_write},
-    {"sendmsg", call_write},
-    {"sendmmsg", call_write},
-    {"sendfile", call_write},
-    {"sendfile64", call_write},
-    {"poll", call_wait},
-    {"ppoll", call_wait},
-    {"select", call_wait},
-    {"_newselect", call_wait},
-    {"pselect6", call_wait},
-    {"epoll_wait", call_wait},
-    {"epoll_pwait", call_wait},
-    {"epoll_pwait2", call_wait},
-    {"io_uring_enter", call_wait},
-    {"socket", call_socket},
-    {"connect", call_connect},
-    {"bind", call_bind},
-    {"accept", call_accept},
-    {"accept4", call_accept},
-    {"getpeername", call_peer},
-    {"getsockname", call_peer},
-    {"setsockopt", call_option},
-    {"dup", call_dup},
-    {"dup2", call_dup},
-    {"dup3", call_dup},
-    {"fcntl", call_dup},
-    {"fcntl64", call_dup},
-    {"close", call_close},
-    {"open", call_open},
-    {"openat", call_open},
-    {"openat2", call_open},
-    {"creat", call_open},
-    {"eventfd2", call_open},
-    {"epoll_create1", call_open},
-    {"timerfd_create", call_open},
-    {"memfd_create", call_open},
-    {"signalfd4", call_open},
-    {"inotify_init1", call_open},
-    {"pidfd_open", call_open},
-    {"pipe", call_pair},
-    {"pipe2", call_pair},
-    {"socketpair", call_pair},
-    {"lseek", call_file},
-    {"fstat", call_file},
-    {"pread64", call_file},
-    {"ftruncate", call_file},
-    {"getdents64", call_file},
-    {"clone", call_child},
-    {"clone3", call_child},
-    {"fork", call_child},
-    {"vfork", call_child},
-    {"execve", call_exec},
-    {"execveat", call_exec},
+    {" read readv recv recvfrom recvmsg recvmmsg ", call_read},
+    {" write writev send sendto sendmsg sendmmsg sendfile sendfile64 ", call_write},
+    {" poll ppoll select _newselect pselect6 epoll_wait epoll_pwait epoll_pwait2 io_uring_enter ", call_wait},
+    {" socket ", call_socket},
+    {" connect ", call_connect},
+    {" bind ", call_bind},
+    {" accept accept4 ", call_accept},
+    {" getpeername getsockname ", call_peer},
+    {" setsockopt ", call_option},
+    {" dup dup2 dup3 fcntl fcntl64 ", call_dup},
+    {" close ", call_close},
+    {" open openat openat2 creat eventfd2 epoll_create1 timerfd_create memfd_create signalfd4 inotify_init1"
+     " pidfd_open ", call_open},
+    {" pipe pipe2 socketpair ", call_pair},
+    {" lseek fstat pread64 ftruncate getdents64 ", call_file},
+    {" clone clone3 fork vfork ", call_child},
+    {" execve execveat ", call_exec},
 };
 
 static void apply(struct strace_log *g, struct thread *t, const struct call *c) {
-    for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
-        if (strcmp(c->name, calls[i].name) == 0) {
+    char name[CALL_NAME + 2];
+    snprintf(name, sizeof(name), " %s ", c->name);
+    for (size_t i = 0; i < ARRAY_SIZE(calls); i++)
+        if (strstr(calls[i].names, name)) {
             calls[i].act(g, t, c);
             return;
         }
-    }
 }
 
 /* Of a longer line, the head (with the descriptor) and the tail (with the result) are kept. */
