@@ -155,6 +155,13 @@ def test_without_systemd_no_unit_is_said_to_be_enabled_by_a_command():
     assert done.returncode == 1 and "enable" not in done.stdout
 
 
+@pytest.mark.parametrize("words", [["status"], ["status", "--json"], ["enable"], ["disable"],
+                                   ["scan", "--unit"]], ids=spoken)
+def test_where_a_unit_is_wanted_a_process_is_sent_to_doctor(words):
+    """`status 4711` told of a unit 4711.service, which has no drop-in."""
+    refused(unstall(*words, "4711"), names="4711: is no name of a unit; of a process: unstall doctor 4711\n")
+
+
 @pytest.mark.parametrize("kind", ["other", "empty", "cut"])
 @pytest.mark.parametrize("verb", FILES)
 def test_a_file_of_another_kind_an_empty_and_a_cut_one(files, verb, kind):

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "args.h"
 #include "errors.h"
 
 #define SERVICE ".service"
@@ -44,6 +45,9 @@ static const char *kind_of(const char *name) {
 int unit_name(const char *word, char name[UNIT_ROOM]) {
     static const char allowed[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:-_.\\@";
+    long pid;
+    if (is_number(word, 1, LONG_MAX, &pid))
+        return complain("%s: is no name of a unit; of a process: unstall doctor %s", word, word);
     int n = snprintf(name, UNIT_ROOM, "%s%s", word,
                      ends_in(word, SERVICE) || kind_of(word) ? "" : SERVICE);
     if (!word[0] || n >= UNIT_ROOM || word[strspn(word, allowed)] || word[0] == '@' ||
