@@ -13,9 +13,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from harness import BUILD_ROOT, MODES, SOURCE_ROOT, compile_c, mode_env  # noqa: E402
+from harness import MODES, SOURCE_ROOT, compile_c, mode_env  # noqa: E402
 
-PAGE = BUILD_ROOT / "stopped.md"
+PAGE = SOURCE_ROOT / "docs/results/stopped.md"
 HEAD = """<!-- scripts/stopped has made this file. -->
 
 # A thread stopped at each step, and every name called
