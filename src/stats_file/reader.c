@@ -3,19 +3,17 @@
 
 #include <arpa/inet.h>
 #include <byteswap.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "clock_ns.h"
+#include "closing.h"
 #include "columns.h"
 
 /* Returns false. */
@@ -70,20 +68,17 @@ static bool parse(char *line, struct reader_mapping *m) {
 int reader_each_mapping(pid_t pid, bool (*found)(const struct reader_mapping *, void *), void *context) {
     char name[64];
     snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
-    FILE *maps = fopen(name, "re");
+    CLOSED_FILE *maps = fopen(name, "re");
     if (!maps)
         return errno == ENOENT ? -ESRCH : -errno;
-    char *line = NULL;
+    FREED char *line = NULL;
     size_t size = 0;
     struct reader_mapping m;
     errno = 0;
     while (getline(&line, &size, maps) > 0)
         if (parse(line, &m) && found(&m, context))
             break;
-    int error = ferror(maps) ? -errno : 0;
-    free(line);
-    fclose(maps);
-    return error;
+    return ferror(maps) ? -errno : 0;
 }
 
 struct wanted {
@@ -580,12 +575,10 @@ pid_t reader_own_id(pid_t pid) {
     char path[64], line[512];
     pid_t own = pid;
     snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    FILE *status = fopen(path, "re");
+    CLOSED_FILE *status = fopen(path, "re");
     while (status && fgets(line, sizeof(line), status))
         if (strncmp(line, name, sizeof(name) - 1) == 0)
             own = (pid_t)strtol(strrchr(line, '\t') ? strrchr(line, '\t') : "0", NULL, 10);
-    if (status)
-        fclose(status);
     return own;
 }
 
@@ -594,7 +587,7 @@ pid_t reader_own_id(pid_t pid) {
 static pid_t find_in_containers(const struct reader_file *r) {
     struct stat ours, its;
     pid_t found = 0;
-    DIR *proc = stat("/proc/self/ns/pid", &ours) == 0 ? opendir("/proc") : NULL;
+    CLOSED_FOLDER *proc = stat("/proc/self/ns/pid", &ours) == 0 ? opendir("/proc") : NULL;
     for (const struct dirent *e; proc && !found && (e = readdir(proc));) {
         char path[64];
         pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
@@ -603,8 +596,6 @@ static pid_t find_in_containers(const struct reader_file *r) {
             reader_own_id(pid) == (pid_t)r->header.pid && reader_maps(pid, r->device, r->inode) == 1)
             found = pid;
     }
-    if (proc)
-        closedir(proc);
     return found;
 }
 
@@ -647,7 +638,7 @@ struct reader_file *reader_read_fd(int fd, const char *path, unsigned want,
 
 struct reader_file *reader_read(const char *path, unsigned want, struct reader_error *error) {
     /* O_NONBLOCK: if the path is a pipe, do not wait for its writer */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    CLOSED_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         if (errno == ELOOP)
             fail(error, "%s: is a symbolic link; give the statistics file itself", path);
@@ -657,9 +648,7 @@ struct reader_file *reader_read(const char *path, unsigned want, struct reader_e
             fail(error, "%s: %s; " EXPECTED, path, strerror(errno));
         return NULL;
     }
-    struct reader_file *r = reader_read_fd(fd, path, want, error);
-    close(fd);
-    return r;
+    return reader_read_fd(fd, path, want, error);
 }
 
 void reader_free(struct reader_file *r) {

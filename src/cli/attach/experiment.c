@@ -7,26 +7,19 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include "array.h"
 #include "attach.h"
 #include "clock_ns.h"
+#include "closing.h"
 #include "json.h"
 #include "pins.h"
 #include "stats_names.h"
 
-static int open_map(const char *name, enum pin pin) {
-    char path[PIN_PATH];
-    attach_pin_path(name, pin, path);
-    int fd = bpf_obj_get(path);
-    return fd < 0 ? -errno : fd;
-}
-
 int experiment_open(struct experiment *e, const char *name) {
-    *e = (struct experiment){.config = open_map(name, PIN_CONFIG),
-                             .connections = open_map(name, PIN_CONNECTIONS),
-                             .arms = open_map(name, PIN_ARMS)};
+    *e = (struct experiment){.config = attach_pin_open(name, PIN_CONFIG),
+                             .connections = attach_pin_open(name, PIN_CONNECTIONS),
+                             .arms = attach_pin_open(name, PIN_ARMS)};
     if (e->config >= 0 && e->connections >= 0 && e->arms >= 0)
         return 0;
     int failed = e->config < 0 ? e->config : e->connections < 0 ? e->connections : e->arms;
@@ -140,14 +133,12 @@ static bool hand_over(const char *text, size_t bytes, const volatile sig_atomic_
 }
 
 bool experiment_tell(struct experiment *e, const volatile sig_atomic_t *stop) {
-    char *text = NULL;
+    FREED char *text = NULL;
     size_t bytes = 0;
     FILE *line = open_memstream(&text, &bytes);
     if (!line)
         return false;
     struct json j = json_begin(line);
     tell_all(&j, e);
-    bool told = fclose(line) == 0 && hand_over(text, bytes, stop);
-    free(text);
-    return told;
+    return fclose(line) == 0 && hand_over(text, bytes, stop);
 }

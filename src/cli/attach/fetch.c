@@ -75,11 +75,10 @@ static void cure_taken(struct attach_fetched *f, struct attach_taken *t, int fd)
 
 /* 0 or -errno. */
 static int cure(struct attach_fetched *f, struct attach_taken *t) {
-    int fd = pidfd_take(f->pidfd, t->fd);
+    CLOSED_FD fd = pidfd_take(f->pidfd, t->fd);
     if (fd < 0)
         return -errno;
     cure_taken(f, t, fd);
-    close(fd);
     return 0;
 }
 
@@ -104,11 +103,9 @@ static void forget_closed(struct attach_fetched *f) {
 }
 
 int attach_fetch_look(struct attach_fetched *f) {
-    char path[64];
     int failed = 0;
     size_t at = 0;
-    snprintf(path, sizeof(path), "/proc/%d/fd", (int)f->pid);
-    DIR *folder = opendir(path);
+    CLOSED_FOLDER *folder = process_folder(f->pid, "fd");
     if (!folder)
         return errno == ENOENT ? -ESRCH : -errno;
     for (size_t i = 0; i < f->count; i++)
@@ -125,7 +122,6 @@ int attach_fetch_look(struct attach_fetched *f) {
         if (failed == -EBADF) /* closed meanwhile */
             failed = 0;
     }
-    closedir(folder);
     forget_closed(f);
     return failed;
 }
@@ -156,10 +152,9 @@ int attach_fetch_begin(struct attach_fetched *f, pid_t pid, uint16_t port,
 /* ---- who does it --------------------------------------------------------------------- */
 
 static uid_t owner_of(pid_t pid) {
-    char path[64];
+    char path[PROCESS_PATH];
     struct stat st;
-    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-    return stat(path, &st) == 0 ? st.st_uid : (uid_t)-1;
+    return stat(process_path(pid, "", path), &st) == 0 ? st.st_uid : (uid_t)-1;
 }
 
 /* A program of root's that another started (sudo by a link of such a name) is none of ours. */
@@ -181,14 +176,12 @@ static bool is_fetching(pid_t pid, struct attach_fetching *f) {
 
 size_t attach_fetchings(struct attach_fetching **list) {
     struct attach_fetching f;
-    DIR *proc = opendir("/proc");
+    CLOSED_FOLDER *proc = opendir("/proc");
     size_t count = 0;
     *list = NULL;
     for (pid_t pid; (pid = process_next(proc)) != 0;)
         if (is_fetching(pid, &f))
             ARRAY_ADD(*list, count, f);
-    if (proc)
-        closedir(proc);
     return count;
 }
 
@@ -198,11 +191,9 @@ static void restore(const struct attach_fetched *f, const struct attach_taken *t
     char path[64];
     int zero = 0;
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)f->pid, t->fd);
-    int fd = process_socket(AT_FDCWD, path) == t->inode ? pidfd_take(f->pidfd, t->fd) : -1;
-    if (fd < 0)
-        return;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &zero, sizeof(zero));
-    close(fd);
+    CLOSED_FD fd = process_socket(AT_FDCWD, path) == t->inode ? pidfd_take(f->pidfd, t->fd) : -1;
+    if (fd >= 0)
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &zero, sizeof(zero));
 }
 
 void attach_fetch_end(struct attach_fetched *f) {

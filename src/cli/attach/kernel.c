@@ -12,14 +12,13 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <sys/vfs.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "array.h"
 #include "attach.h"
 #include "capability.h"
+#include "clock_ns.h"
 #include "errors.h"
 #include "pins.h"
 #include "process_stat.h"
@@ -31,19 +30,9 @@
 #include "attach.skel.h"
 #pragma GCC diagnostic pop
 
-enum { KERNEL_LEAST = 601, KERNEL_EXPERIMENT = 603, KERNEL_PROOF = 610 }; /* major * 100 + minor */
+enum { KERNEL_LEAST = 601, KERNEL_EXPERIMENT = 603, KERNEL_PROOF = 610 }; /* as kernel_version() */
 
 /* ---- may it be loaded? ---------------------------------------------------------------- */
-
-static int kernel_version(void) {
-    struct utsname name;
-    char *behind = NULL;
-    if (uname(&name) != 0)
-        return 0;
-    long major = strtol(name.release, &behind, 10);
-    long minor = *behind == '.' ? strtol(behind + 1, NULL, 10) : 0;
-    return (int)(major * 100 + minor);
-}
 
 #define BPF_FS "/sys/fs/bpf"
 
@@ -215,21 +204,17 @@ static void name(struct prose *p, unsigned number, pid_t pid, ino_t inode) {
 
 /* 0 or -errno. */
 static int walk_one(struct walk *w, pid_t pid) {
-    char path[64];
+    char path[PROCESS_PATH];
     struct stat st;
-    snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    CLOSED_FD fd = open(process_path(pid, "ns/net", path), O_RDONLY | O_CLOEXEC);
     if (fd < 0 && (errno == EACCES || errno == EPERM) && is_in(pid, w->scope) &&
         process_has_command(pid))
         name(&w->unknown_names, ++w->unknown, pid, 0);
     if (fd < 0)
         return 0;
-    if (fstat(fd, &st) != 0 || !is_new(w, st.st_ino)) {
-        close(fd);
+    if (fstat(fd, &st) != 0 || !is_new(w, st.st_ino))
         return 0;
-    }
     bool entered = setns(fd, CLONE_NEWNET) == 0;
-    close(fd);
     w->away |= entered;
     if (entered)
         return run_iterator(w->open_one(w->with));
@@ -242,11 +227,9 @@ static int walk_one(struct walk *w, pid_t pid) {
 
 static int walk_others(struct walk *w) {
     int failed = 0;
-    DIR *proc = opendir("/proc");
+    CLOSED_FOLDER *proc = opendir("/proc");
     for (pid_t pid; failed == 0 && (pid = process_next(proc)) != 0;)
         failed = walk_one(w, pid);
-    if (proc)
-        closedir(proc);
     return failed;
 }
 
@@ -266,7 +249,7 @@ int attach_walk(int (*open_one)(const void *), const void *with, const struct at
                 struct prose *missed) {
     struct walk w = {.open_one = open_one, .with = with, .scope = scope};
     struct stat st;
-    int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    CLOSED_FD own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
     if (own < 0)
         return -errno;
     if (fstat(own, &st) == 0)
@@ -277,7 +260,6 @@ int attach_walk(int (*open_one)(const void *), const void *with, const struct at
     if (w.away && setns(own, CLONE_NEWNET) != 0 && result == 0)
         result = -errno;
     tell_missed(&w, missed);
-    close(own);
     free(w.seen);
     return result;
 }
@@ -322,11 +304,10 @@ static int take_sockets(struct attach_bpf *b, const struct attach_target *t, str
 /* Pins all but the configuration, and takes in the sockets that exist.  `missed`: as of attach_walk(). */
 static int pin_and_take(struct attach_bpf *b, const struct attach_target *t, bool experiment,
                         struct prose *missed) {
-    int cgroup = open(t->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    CLOSED_FD cgroup = open(t->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (cgroup < 0)
         return -errno;
     int failed = pin_all(b, t, cgroup, experiment);
-    close(cgroup);
     if (!failed && t->pid)
         failed = mark_sockets(b, t->pid);
     return failed ? failed : take_sockets(b, t, missed);
@@ -335,14 +316,8 @@ static int pin_and_take(struct attach_bpf *b, const struct attach_target *t, boo
 /* ---- a lost way back --------------------------------------------------------------------------- */
 
 static int reuse_map(struct bpf_map *map, const char *name, enum pin pin) {
-    char path[PIN_PATH];
-    attach_pin_path(name, pin, path);
-    int fd = bpf_obj_get(path);
-    if (fd < 0)
-        return -errno;
-    int failed = bpf_map__reuse_fd(map, fd);
-    close(fd);
-    return failed;
+    CLOSED_FD fd = attach_pin_open(name, pin);
+    return fd < 0 ? fd : bpf_map__reuse_fd(map, fd);
 }
 
 static int load_restore_alone(struct attach_bpf *b, const char *name) {
@@ -395,7 +370,7 @@ static bool disturbs(const char *name, const struct attach_config *c, const stru
 /* Called under the lock of the pins.  -EBUSY with a sentence if this one, which is about to begin, and one
  * that exists share connections, and one of them is an experiment. */
 static int refuse_overlap(const char *name, const struct attach_config *c, char error[ATTACH_ERROR]) {
-    struct attach_state *list = NULL;
+    FREED struct attach_state *list = NULL;
     size_t count = 0;
     int failed = attach_list(&list, &count, error);
     for (size_t i = 0; i < count && !failed; i++)
@@ -407,7 +382,6 @@ static int refuse_overlap(const char *name, const struct attach_config *c, char 
                      list[i].config.experiment.arms ? "an experiment" : "attached", list[i].name);
             failed = -EBUSY;
         }
-    free(list);
     return failed;
 }
 
@@ -415,8 +389,6 @@ static int refuse_overlap(const char *name, const struct attach_config *c, char 
 
 static struct attach_config config_of(const struct attach_target *t,
                                       const struct attach_options *o) {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     struct attach_config c = {
         .version = ATTACH_VERSION,
         .mode = (__u32)o->mode,
@@ -426,7 +398,7 @@ static struct attach_config config_of(const struct attach_target *t,
         .port = t->port,
         .quickack = o->quickack,
         .experiment = o->experiment,
-        .began_ns = (__u64)now.tv_sec * 1000000000 + (__u64)now.tv_nsec,
+        .began_ns = clock_ns(CLOCK_REALTIME),
         .pid = t->pid,
         .pid_start = t->pid ? attach_start_of(t->pid) : 0,
         .loader = o->detached ? 0 : getpid(),

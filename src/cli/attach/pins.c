@@ -5,16 +5,15 @@
 #include "pins.h"
 
 #include <bpf/bpf.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "array.h"
 #include "attach.h"
+#include "closing.h"
 
 void attach_pin_path(const char *name, enum pin pin, char path[PIN_PATH]) {
     static const char *const pins[] = {
@@ -25,6 +24,13 @@ void attach_pin_path(const char *name, enum pin pin, char path[PIN_PATH]) {
         [PIN_CREATE] = "/create",           [PIN_FOLDER] = "",
     };
     snprintf(path, PIN_PATH, ATTACH_FOLDER "/%s%s", name, pins[pin]);
+}
+
+int attach_pin_open(const char *name, enum pin pin) {
+    char path[PIN_PATH];
+    attach_pin_path(name, pin, path);
+    int fd = bpf_obj_get(path);
+    return fd < 0 ? -errno : fd;
 }
 
 /* ---- the folder of all ------------------------------------------------------------ */
@@ -120,14 +126,10 @@ void attach_look(const char *name, struct attach_state *s) {
     snprintf(s->name, sizeof(s->name), "%s", name);
     attach_pin_path(name, PIN_FOLDER, path);
     s->there = check(ignored) == 0 && access(path, F_OK) == 0;
-    attach_pin_path(name, PIN_CONFIG, path);
-    int map = s->there ? bpf_obj_get(path) : -1;
-    if (map < 0)
-        return;
+    CLOSED_FD map = s->there ? attach_pin_open(name, PIN_CONFIG) : -1;
     s->known =
-        bpf_obj_get_info_by_fd(map, &info, &size) == 0 && info.value_size == sizeof(s->config) &&
+        map >= 0 && bpf_obj_get_info_by_fd(map, &info, &size) == 0 && info.value_size == sizeof(s->config) &&
         bpf_map_lookup_elem(map, &key, &s->config) == 0 && s->config.version == ATTACH_VERSION;
-    close(map);
 }
 
 int attach_list(struct attach_state **list, size_t *count, char error[ATTACH_ERROR]) {
@@ -136,18 +138,12 @@ int attach_list(struct attach_state **list, size_t *count, char error[ATTACH_ERR
     int refused = check(error);
     if (refused)
         return refused == -ENOENT ? 0 : refused;
-    DIR *folder = opendir(ATTACH_FOLDER);
-    if (!folder && errno == ENOENT)
-        return 0;
-    if (!folder) {
-        int failed = -errno;
-        snprintf(error, ATTACH_ERROR, "%s: %s", ATTACH_FOLDER, strerror(-failed));
-        return failed;
-    }
+    CLOSED_FOLDER *folder = opendir(ATTACH_FOLDER);
+    if (!folder)
+        return errno == ENOENT ? 0 : explain(-errno, error);
     for (const struct dirent *e; (e = readdir(folder));)
         if (e->d_name[0] != '.' && ARRAY_ADD(*list, *count, (struct attach_state){.known = false}))
             attach_look(e->d_name, &(*list)[*count - 1]);
-    closedir(folder);
     return 0;
 }
 
@@ -160,11 +156,9 @@ static void take_away(const char *name, enum pin first, enum pin last) {
     char path[PIN_PATH];
     for (int pin = (int)last; pin >= (int)first; pin--) {
         attach_pin_path(name, (enum pin)pin, path);
-        int fd = bpf_obj_get(path);
-        if (fd >= 0) {
+        CLOSED_FD fd = bpf_obj_get(path);
+        if (fd >= 0)
             bpf_link_detach(fd);
-            close(fd);
-        }
         unlink(path);
     }
 }

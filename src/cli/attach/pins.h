@@ -43,6 +43,9 @@ enum { PIN_PATH = 160 };
 
 void attach_pin_path(const char *name, enum pin pin, char path[PIN_PATH]);
 
+/* A descriptor of what is pinned, or -errno. */
+int attach_pin_open(const char *name, enum pin pin);
+
 /* Makes the folder, and waits.  Its descriptor, or -errno with a sentence; -EINTR: a signal came. */
 int pins_lock(char error[ATTACH_ERROR]);
 

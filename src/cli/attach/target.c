@@ -41,13 +41,11 @@ const char *attach_mode_name(const struct attach_config *c) {
 static bool find_mount(char mount[ATTACH_CGROUP]) {
     char line[TEXT];
     bool found = false;
-    FILE *f = fopen("/proc/self/mountinfo", "re");
+    CLOSED_FILE *f = fopen("/proc/self/mountinfo", "re");
     while (f && !found && fgets(line, sizeof(line), f)) {
         const char *type = strstr(line, " - cgroup2 ");
         found = type && sscanf(line, "%*s %*s %*s %*s " ROOM "s", mount) == 1;
     }
-    if (f)
-        fclose(f);
     return found;
 }
 

@@ -2,10 +2,9 @@
 #include "demangle.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "closing.h"
 #include "format.h"
 
 enum { NAME_MOST = 4096 };
@@ -76,9 +75,8 @@ static char *plain(const char *name) {
 #endif
 
 const char *demangle(const char *name, bool nim, char *text, size_t size) {
-    char *found = plain(name);
+    FREED char *found = plain(name);
     if (found || !nim_text(name, nim, text, size))
         safe_text(found ? found : name, text, size);
-    free(found);
     return text;
 }

@@ -3,15 +3,15 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "closing.h"
 
 const struct verb *verb_now;
 
 /* Writes one line, without the control characters that a name in it may have: a terminal would obey them. */
 __attribute__((format(printf, 1, 0))) static void say(const char *format, va_list arguments) {
-    char *text = NULL;
+    FREED char *text = NULL;
     fflush(stdout); /* earlier output appears first */
     if (vasprintf(&text, format, arguments) < 0)
         return;
@@ -19,7 +19,6 @@ __attribute__((format(printf, 1, 0))) static void say(const char *format, va_lis
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';
     fprintf(stderr, "unstall%s%s: %s\n", verb_now ? " " : "", verb_now ? verb_now->name : "", text);
-    free(text);
 }
 
 int complain(const char *format, ...) {

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "array.h"
+#include "closing.h"
 
 /* The length of the UTF-8 character at s (RFC 3629); 0 if it is invalid. */
 static size_t character(const unsigned char *s) {
@@ -107,10 +108,8 @@ static void json_made(struct json *j) {
         strftime(when, sizeof(when), "%FT%T%z", &local);
     uname(&host);
     snprintf(kernel, sizeof(kernel), "%s %s", host.sysname, host.release);
-    FILE *in = fopen("/proc/self/cmdline", "re");
+    CLOSED_FILE *in = fopen("/proc/self/cmdline", "re");
     size_t length = in ? fread(command, 1, sizeof(command) - 1, in) : 0;
-    if (in)
-        fclose(in);
     for (size_t i = 0; i + 1 < length; i++)
         if (!command[i])
             command[i] = ' ';

@@ -2,30 +2,36 @@
 #include "process_stat.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/utsname.h>
 
 #include "clock_ns.h"
 
+const char *process_path(pid_t pid, const char *which, char path[PROCESS_PATH]) {
+    snprintf(path, PROCESS_PATH, "/proc/%d/%s", (int)pid, which);
+    return path;
+}
+
 FILE *process_open(pid_t pid, const char *which) {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, which);
-    return fopen(path, "re");
+    char path[PROCESS_PATH];
+    return fopen(process_path(pid, which, path), "re");
+}
+
+DIR *process_folder(pid_t pid, const char *which) {
+    char path[PROCESS_PATH];
+    return opendir(process_path(pid, which, path));
 }
 
 size_t process_text(pid_t pid, const char *which, char *text, size_t size) {
-    FILE *f = process_open(pid, which);
+    CLOSED_FILE *f = process_open(pid, which);
     size_t n = f ? fread(text, 1, size - 1, f) : 0;
-    if (f)
-        fclose(f);
     text[n] = '\0';
     return n;
 }
 
 bool process_entry(pid_t pid, const char *which, char end, const char *begin, char *text, size_t size) {
-    FILE *f = process_open(pid, which);
-    char *entry = NULL;
+    CLOSED_FILE *f = process_open(pid, which);
+    FREED char *entry = NULL;
     size_t room = 0, length = strlen(begin);
     bool found = false;
     for (ssize_t n; f && !found && (n = getdelim(&entry, &room, end, f)) > 0;) {
@@ -35,9 +41,6 @@ bool process_entry(pid_t pid, const char *which, char end, const char *begin, ch
     }
     if (found)
         snprintf(text, size, "%s", entry + length);
-    free(entry);
-    if (f)
-        fclose(f);
     return found;
 }
 
@@ -47,9 +50,8 @@ bool process_has_command(pid_t pid) {
 }
 
 const char *process_program(pid_t pid, char *path, size_t size) {
-    char link[64];
-    snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-    ssize_t n = readlink(link, path, size - 1);
+    char link[PROCESS_PATH];
+    ssize_t n = readlink(process_path(pid, "exe", link), path, size - 1);
     path[n > 0 ? n : 0] = '\0';
     return path;
 }
@@ -63,10 +65,13 @@ uint64_t process_socket(int folder, const char *name) {
     return strtoull(link + sizeof(begin) - 1, NULL, 10);
 }
 
+long process_number(pid_t pid, const char *begin) {
+    char text[32];
+    return process_entry(pid, "status", '\n', begin, text, sizeof(text)) ? strtol(text, NULL, 10) : 0;
+}
+
 pid_t process_of_thread(pid_t thread) {
-    char text[32]; /* proc_pid_status(5) */
-    bool known = process_entry(thread, "status", '\n', "Tgid:", text, sizeof(text));
-    return known ? (pid_t)strtol(text, NULL, 10) : 0;
+    return (pid_t)process_number(thread, "Tgid:");
 }
 
 /* The name may have any character; the last ')' ends it. */
@@ -111,6 +116,15 @@ bool process_refused(pid_t id, char why[PROCESS_WHY]) {
 uint64_t process_began_ns(uint64_t start) {
     double seconds = (double)start / (double)sysconf(_SC_CLK_TCK);
     return clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME) + (uint64_t)(seconds * 1e9);
+}
+
+int kernel_version(void) {
+    struct utsname name;
+    char *end;
+    if (uname(&name) != 0)
+        return 0;
+    long major = strtol(name.release, &end, 10), minor = strtol(end + (*end == '.'), NULL, 10);
+    return (int)(major * 100 + minor);
 }
 
 pid_t process_of_folder(const char *name) {

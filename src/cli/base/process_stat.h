@@ -5,11 +5,11 @@
 #ifndef UNSTALL_CLI_PROCESS_STAT_H
 #define UNSTALL_CLI_PROCESS_STAT_H
 
-#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/types.h>
+
+#include "closing.h"
 
 struct process_stat {
     char name[32]; /* of the first thread, as ps(1) shows it */
@@ -21,9 +21,14 @@ struct process_stat {
 /* False: there is no such process. */
 bool process_stat(pid_t pid, struct process_stat *s);
 
-/* Another file of the process, "status"; NULL, and errno: it may not be read.  process_text: its beginning,
- * as far as there is room; returns its length, 0 where it may not be read. */
+/* "/proc/4711/status".  Writes into `path` and returns it. */
+enum { PROCESS_PATH = 64 };
+const char *process_path(pid_t pid, const char *which, char path[PROCESS_PATH]);
+
+/* Another file of the process, "status", or folder; NULL, and errno: it may not be read.  process_text: its
+ * beginning, as far as there is room; returns its length, 0 where it may not be read. */
 FILE *process_open(pid_t pid, const char *which);
+DIR *process_folder(pid_t pid, const char *which);
 size_t process_text(pid_t pid, const char *which, char *text, size_t size);
 
 /* The text behind `begin` in the first entry of a file that begins with it.  Entries end in `end`: '\n' in
@@ -39,6 +44,9 @@ bool process_has_command(pid_t pid);
 /* The inode of the socket to which a link in /proc/PID/fd leads; 0: it is another file. */
 uint64_t process_socket(int folder, const char *name);
 
+/* A decimal number of status, behind "Seccomp:"; 0: there is none. */
+long process_number(pid_t pid, const char *begin);
+
 /* The process of a thread; 0: it may not be known. */
 pid_t process_of_thread(pid_t thread);
 
@@ -48,6 +56,9 @@ bool process_refused(pid_t id, char why[PROCESS_WHY]);
 
 /* A start as ns of CLOCK_REALTIME. */
 uint64_t process_began_ns(uint64_t start);
+
+/* The kernel's version as major * 100 + minor; 0: not known. */
+int kernel_version(void);
 
 /* The number that a folder of /proc is named by; 0: it is no process. */
 pid_t process_of_folder(const char *name);

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
+#include "closing.h"
 #include "errors.h"
 #include "python.h"
 
@@ -78,14 +78,11 @@ static int copy(int from, FILE *to) {
 static int make_page(struct render *r) {
     if (fflush(r->json) != 0 || lseek(fileno(r->json), 0, SEEK_SET) != 0)
         return errno;
-    int out = memfd_create("page", MFD_CLOEXEC);
+    CLOSED_FD out = memfd_create("page", MFD_CLOEXEC);
     if (out < 0)
         return errno;
     int error = draw(r, out);
-    if (!error)
-        error = copy(out, r->file.out);
-    close(out);
-    return error;
+    return error ? error : copy(out, r->file.out);
 }
 
 int render_end(struct render *r, bool keep) {

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "conf.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "array.h"
+#include "closing.h"
 #include "config.h"
 #include "errors.h"
 
@@ -153,36 +152,26 @@ static int read_file(struct reading *r, const char *path, bool must) {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT && !must)
         return 0;
-    FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
+    CLOSED_FILE *f = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (!f || fstat(fd, &st) != 0)
         return complain("%s: %s", path, strerror(errno));
-    char *line = NULL;
+    FREED char *line = NULL;
     size_t size = 0, total = 0;
-    int failed = 0;
-    if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode)) {
-        failed = complain("%s: is no regular file; expected the settings of unstall.conf(5)", path);
-    } else {
-        ssize_t n;
-        r->file = path;
-        r->applies = true; /* lines before the first section apply to all programs */
-        for (r->line = 1; (n = getdelim(&line, &size, '\n', f)) > 0 && total < BYTES_MOST;
-             r->line++) {
-            total += (size_t)n;
-            if (memchr(line, '\0', (size_t)n))
-                bad(r, "has a control character; expected text");
-            else
-                take_line(r, line);
-        }
-        if (total >= BYTES_MOST)
-            failed = complain("%s: is larger than 1 MiB; expected the settings of unstall.conf(5)",
-                              path);
-        else if (ferror(f))
-            failed = complain("%s: %s", path, strerror(errno));
+    ssize_t n;
+    if (!S_ISREG(st.st_mode) && !S_ISCHR(st.st_mode))
+        return complain("%s: is no regular file; expected the settings of unstall.conf(5)", path);
+    r->file = path;
+    r->applies = true; /* lines before the first section apply to all programs */
+    for (r->line = 1; (n = getdelim(&line, &size, '\n', f)) > 0 && total < BYTES_MOST; r->line++) {
+        total += (size_t)n;
+        if (memchr(line, '\0', (size_t)n))
+            bad(r, "has a control character; expected text");
+        else
+            take_line(r, line);
     }
-    free(line);
-    fclose(f);
-    r->file = NULL;
-    return failed;
+    if (total >= BYTES_MOST)
+        return complain("%s: is larger than 1 MiB; expected the settings of unstall.conf(5)", path);
+    return ferror(f) ? complain("%s: %s", path, strerror(errno)) : 0;
 }
 
 static int is_conf(const struct dirent *entry) {

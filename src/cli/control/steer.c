@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "closing.h"
 #include "control.h"
 #include "errors.h"
 #include "stats_names.h"
@@ -70,11 +70,10 @@ int64_t steer(const struct reader_file *s, const struct steer *change, unsigned 
     if (change->arms)
         set_arms(&c, change->arms);
     c.version = CONTROL_VERSION;
-    int fd = open_again(s, O_RDWR, error);
+    CLOSED_FD fd = open_again(s, O_RDWR, error);
     if (fd < 0)
         return -1;
     int64_t sequence = stats_control_write(fd, &c);
-    close(fd);
     if (sequence == -EWOULDBLOCK)
         WRONG(error, "%.400s: another tool has locked its control block; try again", s->path);
     else if (sequence < 0)
@@ -90,7 +89,7 @@ enum steer_outcome steer_wait(const struct reader_file *s, int64_t sequence, int
     struct reader_error ignored;
     enum steer_outcome outcome = STEER_WAITS;
     *header = s->header;
-    int fd = open_again(s, O_RDONLY, &ignored);
+    CLOSED_FD fd = open_again(s, O_RDONLY, &ignored);
     for (int waited = 0; fd >= 0 && outcome == STEER_WAITS; waited += LOOK_EVERY_MS) {
         if (!read_header(fd, header))
             break;
@@ -103,8 +102,6 @@ enum steer_outcome steer_wait(const struct reader_file *s, int64_t sequence, int
         else
             nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_MS * 1000000L}, NULL);
     }
-    if (fd >= 0)
-        close(fd);
     return outcome;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "affected_table.inc"
+#include "closing.h"
 
 enum { SCRIPT_MOST = 64 * 1024 };
 
@@ -32,10 +33,8 @@ static bool says(const struct affected *a, const char *text) {
 
 /* The begin of a script's text; "" if it cannot be read or sets TCP_NODELAY. */
 static void read_script(const char *path, char text[SCRIPT_MOST + 1]) {
-    FILE *file = path[0] ? fopen(path, "re") : NULL;
+    CLOSED_FILE *file = path[0] ? fopen(path, "re") : NULL;
     text[file ? fread(text, 1, SCRIPT_MOST, file) : 0] = '\0';
-    if (file)
-        fclose(file);
     if (strcasestr(text, "nodelay") || strcasestr(text, "disable_nagle"))
         text[0] = '\0';
 }

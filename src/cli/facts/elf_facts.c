@@ -4,15 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/xattr.h>
-#include <unistd.h>
 
 #include "array.h"
+#include "closing.h"
 #include "format.h"
 
 /* ---- rights ---------------------------------------------------------- */
@@ -169,7 +168,7 @@ int elf_facts_for(const char *path, const struct elf_caller *caller, struct elf_
     if (stat(path, &st) != 0)
         return -errno;
     rights(path, &st, caller, f);
-    int fd = S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    CLOSED_FD fd = S_ISREG(st.st_mode) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0)
         return 0;
     f->readable = true;
@@ -179,7 +178,6 @@ int elf_facts_for(const char *path, const struct elf_caller *caller, struct elf_
         examine(elf, f);
         elf_end(elf);
     }
-    close(fd);
     return 0;
 }
 

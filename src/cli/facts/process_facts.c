@@ -13,8 +13,6 @@
 #include "process_stat.h"
 #include "reader.h"
 
-enum { NAME = 64 };
-
 /* ---- maps ------------------------------------------------------------ */
 
 static bool is_library(const struct reader_mapping *m, void *context) {
@@ -30,48 +28,35 @@ static bool is_library(const struct reader_mapping *m, void *context) {
 /* ---- how it was started ---------------------------------------------- */
 
 static void read_environment(struct process_facts *f) {
-    FILE *file = process_open(f->pid, "environ");
-    char *entry = NULL;
+    CLOSED_FILE *file = process_open(f->pid, "environ");
+    FREED char *entry = NULL;
     size_t room = 0;
     while (file && getdelim(&entry, &room, '\0', file) > 0)
         if (strncmp(entry, "LD_PRELOAD=", 11) == 0)
             f->preload_asked = strstr(entry, "libunstall") != NULL;
         else if (strncmp(entry, "UNSTALL_MODE=", 13) == 0 && !f->mode[0])
             snprintf(f->mode, sizeof(f->mode), "%s", entry + 13);
-    free(entry);
-    if (file)
-        fclose(file);
 }
 
 static void read_auxiliary(struct process_facts *f) {
-    FILE *file = process_open(f->pid, "auxv");
+    CLOSED_FILE *file = process_open(f->pid, "auxv");
     unsigned long pair[2];
     while (file && fread(pair, sizeof(pair), 1, file) == 1 && pair[0] != AT_NULL)
         if (pair[0] == AT_SECURE)
             f->secure = pair[1] != 0;
-    if (file)
-        fclose(file);
 }
 
 static void read_status(struct process_facts *f) {
-    FILE *file = process_open(f->pid, "status");
-    char *line = NULL;
-    size_t room = 0;
-    while (file && getline(&line, &room, file) > 0)
-        if (strncmp(line, "NoNewPrivs:", 11) == 0)
-            f->no_new_privs = strtol(line + 11, NULL, 10) != 0;
-        else if (strncmp(line, "Seccomp:", 8) == 0)
-            f->seccomp = (int)strtol(line + 8, NULL, 10);
-        else if (strncmp(line, "Uid:", 4) == 0) /* real, effective, … */
-            f->user = (uid_t)strtoul(line + 4 + strcspn(line + 5, "\t") + 1, NULL, 10);
-    free(line);
-    if (file)
-        fclose(file);
+    char ids[64]; /* real, effective, … */
+    f->no_new_privs = process_number(f->pid, "NoNewPrivs:") != 0;
+    f->seccomp = (int)process_number(f->pid, "Seccomp:");
+    if (process_entry(f->pid, "status", '\n', "Uid:\t", ids, sizeof(ids)))
+        f->user = (uid_t)strtoul(ids + strcspn(ids, "\t"), NULL, 10);
 }
 
 /* "0::/system.slice/nginx.service" */
 static void read_unit(struct process_facts *f) {
-    FILE *file = process_open(f->pid, "cgroup");
+    CLOSED_FILE *file = process_open(f->pid, "cgroup");
     char line[PATH_MAX];
     while (file && fgets(line, sizeof(line), file)) {
         char *end = strstr(line, ".service");
@@ -82,8 +67,6 @@ static void read_unit(struct process_facts *f) {
         if (slash && strncmp(slash, "/user@", 6) != 0)
             snprintf(f->unit, sizeof(f->unit), "%.255s", slash + 1);
     }
-    if (file)
-        fclose(file);
 }
 
 const char *process_unit(const struct process_facts *f) {
@@ -102,15 +85,12 @@ const char *process_lasting_unit(const struct process_facts *f) {
 /* liburing may be part of the program, which then links no liburing.so. */
 static void read_descriptors(struct process_facts *f) {
     static const char ring[] = "anon_inode:[io_uring]";
-    char name[NAME], target[sizeof(ring)];
-    snprintf(name, sizeof(name), "/proc/%d/fd", (int)f->pid);
-    DIR *folder = opendir(name);
+    char target[sizeof(ring)];
+    CLOSED_FOLDER *folder = process_folder(f->pid, "fd");
     for (const struct dirent *e; folder && !f->rings && (e = readdir(folder));) {
         ssize_t n = readlinkat(dirfd(folder), e->d_name, target, sizeof(target));
         f->rings = n == sizeof(ring) - 1 && memcmp(target, ring, sizeof(ring) - 1) == 0;
     }
-    if (folder)
-        closedir(folder);
 }
 
 /* ---- namespaces ------------------------------------------------------ */
@@ -123,11 +103,9 @@ static bool differ(const char *theirs, const char *ours) {
 
 /* The root is compared, not the mount namespace: most services have their own (PrivateTmp=). */
 static void read_namespaces(struct process_facts *f) {
-    char name[NAME];
-    snprintf(name, sizeof(name), "/proc/%d/root/", (int)f->pid);
-    f->other_files = differ(name, "/");
-    snprintf(name, sizeof(name), "/proc/%d/ns/net", (int)f->pid);
-    f->other_network = differ(name, "/proc/self/ns/net");
+    char name[PROCESS_PATH];
+    f->other_files = differ(process_path(f->pid, "root/", name), "/");
+    f->other_network = differ(process_path(f->pid, "ns/net", name), "/proc/self/ns/net");
 }
 
 /* "/usr/bin/man (enforce)": of AppArmor or SELinux. */
@@ -138,7 +116,7 @@ static void read_profile(struct process_facts *f) {
 }
 
 bool process_sees(pid_t pid, const char *path) {
-    char name[PATH_MAX + NAME];
+    char name[PATH_MAX + PROCESS_PATH];
     snprintf(name, sizeof(name), "/proc/%d/root%s", (int)pid, path);
     return access(name, F_OK) == 0;
 }
@@ -153,13 +131,10 @@ int process_library(pid_t pid, struct process_facts *f) {
 }
 
 int process_facts(pid_t pid, struct process_facts *f) {
-    char name[NAME];
     int error = process_library(pid, f);
     if (error)
         return error;
-    snprintf(name, sizeof(name), "/proc/%d/exe", (int)pid);
-    ssize_t n = readlink(name, f->program, sizeof(f->program) - 1);
-    if (n < 0)
+    if (!process_program(pid, f->program, sizeof(f->program))[0])
         return errno == ENOENT ? -ENOEXEC : -errno;
     read_auxiliary(f);
     read_status(f);
@@ -173,12 +148,11 @@ int process_facts(pid_t pid, struct process_facts *f) {
 /* A word of a command line as it works in our working directory: the process may have another one, in which a
  * file has the path that the word says. */
 static void add_word(struct prose *p, pid_t pid, const char *word, bool is_program) {
-    char file[PATH_MAX + NAME], folder[PATH_MAX];
+    char file[PATH_MAX + PROCESS_PATH], folder[PATH_MAX];
     struct stat st;
     bool has_folder = strchr(word, '/') != NULL;
-    snprintf(file, sizeof(file), "/proc/%d/cwd", (int)pid);
     bool is_relative = word[0] != '/' && (has_folder || !is_program);
-    ssize_t n = is_relative ? readlink(file, folder, sizeof(folder) - 1) : 0;
+    ssize_t n = is_relative ? readlink(process_path(pid, "cwd", file), folder, sizeof(folder) - 1) : 0;
     if (n > 0 && (size_t)n + strlen(word) + 1 < sizeof(folder) && differ(file, ".")) {
         snprintf(folder + n, sizeof(folder) - (size_t)n, "/%s", strncmp(word, "./", 2) ? word : word + 2);
         snprintf(file, sizeof(file), "/proc/%d/cwd/%s", (int)pid, word);
@@ -211,11 +185,9 @@ static int take(const char *path, const struct stat *st, int kind, struct FTW *f
     if (kind != FTW_D ||
         (size_t)snprintf(name, sizeof(name), "%s/cgroup.procs", path) >= sizeof(name))
         return 0;
-    FILE *f = fopen(name, "re");
+    CLOSED_FILE *f = fopen(name, "re");
     while (f && taken->count < CGROUP_PIDS && fgets(line, sizeof(line), f))
         taken->list[taken->count++] = (pid_t)strtol(line, NULL, 10);
-    if (f)
-        fclose(f);
     return 0;
 }
 

@@ -3,12 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "closing.h"
 #include "errors.h"
 
 enum {
@@ -110,11 +108,10 @@ static bool shebang(char *head, char **interpreter, char **argument) {
 }
 
 static ssize_t head_of(const char *path, char head[HEAD_BYTES]) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    CLOSED_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return -1; /* a file that may be run but not read is no script */
     ssize_t n = read(fd, head, HEAD_BYTES - 1);
-    close(fd);
     if (n >= 0)
         head[n] = '\0';
     return n;

@@ -12,7 +12,7 @@
 #include "columns.h"
 #include "process_stat.h"
 
-enum { MOST = 65536, NAME = 64 };
+enum { MOST = 65536 };
 
 struct list {
     struct tcp_socket *sockets;
@@ -22,9 +22,7 @@ struct list {
 /* ---- descriptors ----------------------------------------------------- */
 
 static bool descriptors(pid_t pid, struct list *l) {
-    char folder[NAME];
-    snprintf(folder, sizeof(folder), "/proc/%d/fd", (int)pid);
-    DIR *entries = opendir(folder);
+    CLOSED_FOLDER *entries = process_folder(pid, "fd");
     if (!entries)
         return false;
     for (struct dirent *e; (e = readdir(entries)) && l->count < MOST;) {
@@ -34,7 +32,6 @@ static bool descriptors(pid_t pid, struct list *l) {
             ARRAY_ADD(l->sockets, l->count,
                       (struct tcp_socket){.fd = (int)fd, .inode = inode, .nodelay = -1, .cork = -1});
     }
-    closedir(entries);
     return true;
 }
 
@@ -98,10 +95,8 @@ static void fill_in(const struct tcp_socket *found, struct list *l) {
 }
 
 static void table(pid_t pid, const char *which, struct list *l) {
-    char name[NAME];
-    snprintf(name, sizeof(name), "/proc/%d/net/%s", (int)pid, which);
-    FILE *file = fopen(name, "re");
-    char *line = NULL;
+    CLOSED_FILE *file = process_open(pid, which);
+    FREED char *line = NULL;
     size_t size = 0;
     while (file && getline(&line, &size, file) > 0) {
         struct tcp_socket found;
@@ -115,9 +110,6 @@ static void table(pid_t pid, const char *which, struct list *l) {
             fill_in(&found, l);
         }
     }
-    free(line);
-    if (file)
-        fclose(file);
 }
 
 /* ---- options --------------------------------------------------------- */
@@ -130,7 +122,7 @@ static int option(int fd, int level, int which) {
 
 /* Asks through a copy of the descriptor, which is closed at once.  The process is not stopped. */
 static void options(pid_t pid, struct list *l) {
-    int process = (int)syscall(SYS_pidfd_open, pid, 0);
+    CLOSED_FD process = (int)syscall(SYS_pidfd_open, pid, 0);
     for (size_t i = 0; process >= 0 && i < l->count; i++) {
         int fd = (int)syscall(SYS_pidfd_getfd, process, l->sockets[i].fd, 0);
         if (fd < 0)
@@ -139,8 +131,6 @@ static void options(pid_t pid, struct list *l) {
         l->sockets[i].cork = option(fd, IPPROTO_TCP, TCP_CORK);
         close(fd);
     }
-    if (process >= 0)
-        close(process);
 }
 
 struct tcp_socket *tcp_sockets(pid_t pid, size_t *count) {
@@ -150,8 +140,8 @@ struct tcp_socket *tcp_sockets(pid_t pid, size_t *count) {
         return NULL;
     if (l.count)
         qsort(l.sockets, l.count, sizeof(*l.sockets), by_inode);
-    table(pid, "tcp", &l);
-    table(pid, "tcp6", &l);
+    table(pid, "net/tcp", &l);
+    table(pid, "net/tcp6", &l);
     *count = 0;
     for (size_t i = 0; i < l.count; i++)
         if (l.sockets[i].known)

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "array.h"
+#include "closing.h"
 #include "conf.h"
 #include "config.h"
 #include "errors.h"
@@ -110,11 +110,10 @@ bool launch_option(struct launch *l, struct args *a) {
 /* ---- LD_PRELOAD ------------------------------------------------------ */
 
 static int preload(const char *library) {
-    char *list = preload_list(getenv("LD_PRELOAD"), library);
+    FREED char *list = preload_list(getenv("LD_PRELOAD"), library);
     if (!list)
         return complain("LD_PRELOAD: %s", strerror(ENOMEM));
     launch_set("LD_PRELOAD", list);
-    free(list);
     return 0;
 }
 
@@ -210,11 +209,9 @@ static int refuse(const struct launch *l, int error) {
 }
 
 static bool is_under_ours(void) {
-    struct guard *guards;
+    FREED struct guard *guards = NULL;
     size_t count = guards_find(&guards);
-    bool under = guard_of(getpid(), guards, count) != NULL;
-    free(guards);
-    return under;
+    return guard_of(getpid(), guards, count) != NULL;
 }
 
 /* Puts this process under the supervisor.  0, or the exit code and a complaint. */

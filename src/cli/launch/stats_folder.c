@@ -86,10 +86,10 @@ static struct left *find_ended(DIR *from, const char *folder, size_t *count, uin
 void stats_prune(const char *folder) {
     size_t count = 0, gone = 0;
     uint64_t bytes = 0, freed = 0;
-    DIR *from = opendir(folder);
+    CLOSED_FOLDER *from = opendir(folder);
     if (!from)
         return;
-    struct left *list = find_ended(from, folder, &count, &bytes);
+    FREED struct left *list = find_ended(from, folder, &count, &bytes);
     for (size_t i = 0; i < count; i++) {
         bool old = list[i].age_ns > MOST_DAYS * DAY_NS;
         if (!old && bytes - freed <= MOST_MB * MB)
@@ -103,8 +103,6 @@ void stats_prune(const char *folder) {
         remark("%s: removed %zu statistics file%s of processes that have ended, %.1f MB: older than %d days, "
                "or the oldest beyond %d MB",
                folder, gone, gone == 1 ? "" : "s", (double)freed / 1e6, MOST_DAYS, MOST_MB);
-    free(list);
-    closedir(from);
 }
 
 /* ---- the folder of observe -------------------------------------------- */
@@ -132,12 +130,10 @@ static void shared_folder(char path[SHARED_ROOM]) {
 static bool is_left_file(const char *path) {
     struct reader_error ignored;
     struct reader_file *r = reader_read(path, 0, &ignored);
-    DIR *proc = r ? opendir("/proc") : NULL;
+    CLOSED_FOLDER *proc = r ? opendir("/proc") : NULL;
     bool left = proc != NULL;
     for (pid_t pid; left && (pid = process_next(proc)) != 0;)
         left = reader_maps(pid, r->device, r->inode) != 1;
-    if (proc)
-        closedir(proc);
     reader_free(r);
     return left;
 }
@@ -145,14 +141,12 @@ static bool is_left_file(const char *path) {
 /* True if each file in it is one of statistics that no process writes to any more. */
 static bool has_only_left(const char *path) {
     char name[PATH_MAX];
-    DIR *folder = opendir(path);
+    CLOSED_FOLDER *folder = opendir(path);
     bool left = folder != NULL;
     for (const struct dirent *e; left && (e = readdir(folder));)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             left = (size_t)snprintf(name, sizeof(name), "%s/%s", path, e->d_name) < sizeof(name) &&
                    is_left_file(name);
-    if (folder)
-        closedir(folder);
     return left;
 }
 
@@ -160,18 +154,15 @@ static bool has_only_left(const char *path) {
 static bool is_left(const char *path) {
     enum { YOUNG_S = 60 };
     struct stat st;
-    int fd = is_own_in_memory(path) ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-    bool free = fd >= 0 && fstat(fd, &st) == 0 && st.st_mtime + YOUNG_S < time(NULL) &&
-                flock(fd, LOCK_EX | LOCK_NB) == 0;
-    if (fd >= 0)
-        close(fd);
-    return free && has_only_left(path);
+    CLOSED_FD fd = is_own_in_memory(path) ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    return fd >= 0 && fstat(fd, &st) == 0 && st.st_mtime + YOUNG_S < time(NULL) &&
+           flock(fd, LOCK_EX | LOCK_NB) == 0 && has_only_left(path);
 }
 
 static void remove_left(const char *base) {
     char path[PATH_MAX];
     size_t gone = 0;
-    DIR *folder = opendir(base);
+    CLOSED_FOLDER *folder = opendir(base);
     for (const struct dirent *e; folder && (e = readdir(folder));) {
         if (strncmp(e->d_name, NAME, sizeof(NAME) - 1) != 0 ||
             (size_t)snprintf(path, sizeof(path), "%s/%s", base, e->d_name) >= sizeof(path) || !is_left(path))
@@ -179,8 +170,6 @@ static void remove_left(const char *base) {
         observe_folder_remove(path);
         gone += access(path, F_OK) != 0;
     }
-    if (folder)
-        closedir(folder);
     if (gone)
         remark("%s: removed the statistics of %zu observe%s that had been killed", base, gone,
                gone == 1 ? "" : "s");
@@ -223,13 +212,10 @@ int observe_folder_make(char *path, size_t size) {
 }
 
 void observe_folder_remove(const char *path) {
-    DIR *folder = opendir(path);
-    struct dirent *entry;
-    while (folder && (entry = readdir(folder)) != NULL)
+    CLOSED_FOLDER *folder = opendir(path);
+    for (const struct dirent *entry; folder && (entry = readdir(folder)) != NULL;)
         if (reader_is_name(entry->d_name))
             unlinkat(dirfd(folder), entry->d_name, 0);
-    if (folder)
-        closedir(folder);
     rmdir(path);
     char shared[SHARED_ROOM];
     shared_folder(shared);

@@ -6,10 +6,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "args.h"
 #include "owners.h"
@@ -39,7 +37,7 @@ bool scan_cgroup_find(const char *word, char found[SCAN_CGROUP]) {
     char whole[SCAN_CGROUP], near[SCAN_CGROUP] = "";
     unsigned least = (unsigned)strlen(word) / 3 + 1;
     bool there = false, as_unit = false;
-    DIR *proc = opendir("/proc");
+    CLOSED_FOLDER *proc = opendir("/proc");
     snprintf(whole, sizeof(whole), "%s.service", word);
     for (pid_t pid; !there && (pid = process_next(proc)) != 0;) {
         struct scan_process p;
@@ -48,8 +46,6 @@ bool scan_cgroup_find(const char *word, char found[SCAN_CGROUP]) {
         as_unit |= scan_cgroup_matches(p.cgroup, whole);
         look_near(word, p.cgroup, &least, near);
     }
-    if (proc)
-        closedir(proc);
     snprintf(found, SCAN_CGROUP, "%s", there ? word : as_unit ? whole : near);
     return there || as_unit;
 }
@@ -61,7 +57,7 @@ static pid_t by_id(const char *id) {
         return 0;
     if (length > SCAN_CONTAINER - 1)
         length = SCAN_CONTAINER - 1;
-    DIR *proc = opendir("/proc");
+    CLOSED_FOLDER *proc = opendir("/proc");
     pid_t found = 0;
     for (pid_t pid; !found && (pid = process_next(proc)) != 0;) {
         struct scan_process p;
@@ -69,8 +65,6 @@ static pid_t by_id(const char *id) {
         if (strncmp(p.container, id, length) == 0)
             found = p.pid;
     }
-    if (proc)
-        closedir(proc);
     return found;
 }
 
@@ -100,12 +94,9 @@ static pid_t ask(char *program, char *name) {
 
 pid_t scan_container_pid(const char *which) {
     char podman[] = "podman", docker[] = "docker";
-    char *name = strdup(which);
+    FREED char *name = strdup(which);
     pid_t pid = by_id(which);
     if (!pid && name)
         pid = ask(podman, name);
-    if (!pid && name)
-        pid = ask(docker, name);
-    free(name);
-    return pid;
+    return pid || !name ? pid : ask(docker, name);
 }

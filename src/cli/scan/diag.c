@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "clock_ns.h"
+#include "process_stat.h"
 
 enum {
     BUFFER = 64 * 1024,
@@ -41,10 +42,6 @@ struct scan_diag {
     };
 };
 
-static int open_namespace(const char *which) {
-    return open(which, O_RDONLY | O_CLOEXEC);
-}
-
 static bool is_same(int a, int b) {
     struct stat x, y;
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_ino == y.st_ino && x.st_dev == y.st_dev;
@@ -53,25 +50,18 @@ static bool is_same(int a, int b) {
 /* A socket stays in the namespace in which it was made, so the thread enters the other one only to make
  * it. */
 static int socket_in(pid_t pid) {
-    char name[64];
-    snprintf(name, sizeof(name), "/proc/%d/ns/net", (int)pid);
-    int own = open_namespace("/proc/self/ns/net"), other = pid ? open_namespace(name) : own;
+    char name[PROCESS_PATH];
+    CLOSED_FD own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    CLOSED_FD other = pid ? open(process_path(pid, "ns/net", name), O_RDONLY | O_CLOEXEC) : -1;
     bool moves = own >= 0 && other >= 0 && !is_same(own, other);
-    int result = own < 0 || other < 0 || (moves && setns(other, CLONE_NEWNET) != 0) ? -errno : 0;
-    if (result == 0) {
-        result = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-        result = result < 0 ? -errno : result;
-        if (moves && setns(own, CLONE_NEWNET) != 0) {
-            int error = -errno;
-            if (result >= 0)
-                close(result);
-            result = error;
-        }
+    if (own < 0 || (pid && other < 0) || (moves && setns(other, CLONE_NEWNET) != 0))
+        return -errno;
+    int result = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    result = result < 0 ? -errno : result;
+    if (moves && setns(own, CLONE_NEWNET) != 0) {
+        CLOSED_FD elsewhere = result;
+        result = -errno;
     }
-    if (other >= 0 && other != own)
-        close(other);
-    if (own >= 0)
-        close(own);
     return result;
 }
 

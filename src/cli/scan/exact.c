@@ -7,14 +7,13 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "array.h"
 #include "capability.h"
 #include "diag.h"
+#include "process_stat.h"
 #include "source.h"
 
 /* bpftool generates this header; it does not pass our warnings. */
@@ -112,11 +111,9 @@ static int keep_calls(struct exact *e) {
 
 /* 0: not known. */
 static ino_t network_of(pid_t pid) {
-    char name[64] = "/proc/self/ns/net";
+    char name[PROCESS_PATH];
     struct stat st;
-    if (pid)
-        snprintf(name, sizeof(name), "/proc/%d/ns/net", (int)pid);
-    return stat(name, &st) == 0 ? st.st_ino : 0;
+    return stat(process_path(pid ? pid : getpid(), "ns/net", name), &st) == 0 ? st.st_ino : 0;
 }
 
 static int load(struct exact *e) {

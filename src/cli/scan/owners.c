@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "owners.h"
 
-#include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "process_stat.h"
 
@@ -22,15 +19,9 @@ struct scan_owner *scan_owner_find(struct scan_owner *owners, size_t count, uint
 
 /* Looks at the descriptors of one process.  Returns how many of the sockets it has.  A socket that
  * several processes share goes to the first of them. */
-static size_t look_at(pid_t pid, int folder, struct scan_owner *owners, size_t count,
-                      size_t *left) {
-    char name[32];
+static size_t look_at(pid_t pid, struct scan_owner *owners, size_t count, size_t *left) {
     size_t found = 0;
-    snprintf(name, sizeof(name), "%d/fd", (int)pid);
-    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *entries = fd < 0 ? NULL : fdopendir(fd);
-    if (!entries && fd >= 0)
-        close(fd);
+    CLOSED_FOLDER *entries = process_folder(pid, "fd");
     for (const struct dirent *e; entries && *left && (e = readdir(entries));) {
         --*left;
         uint64_t inode = process_socket(dirfd(entries), e->d_name);
@@ -40,8 +31,6 @@ static size_t look_at(pid_t pid, int folder, struct scan_owner *owners, size_t c
             found++;
         }
     }
-    if (entries)
-        closedir(entries);
     return found;
 }
 
@@ -53,7 +42,7 @@ void scan_owners_sort(struct scan_owner *owners, size_t count) {
 /* The walk costs 2 us for each descriptor of each process, so it ends when all sockets are found.  A
  * socket that an earlier walk did not find has lost its process; it does not prolong this walk. */
 bool scan_owners_find(struct scan_owner *owners, size_t count, size_t *left) {
-    DIR *proc = count ? opendir("/proc") : NULL;
+    CLOSED_FOLDER *proc = count ? opendir("/proc") : NULL;
     size_t missing = 0;
     if (!proc)
         return true;
@@ -61,10 +50,9 @@ bool scan_owners_find(struct scan_owner *owners, size_t count, size_t *left) {
     for (size_t i = 0; i < count; i++)
         missing += owners[i].process.pid == 0 && !owners[i].sought;
     for (pid_t pid; missing && *left && (pid = process_next(proc)) != 0;) {
-        size_t found = look_at(pid, dirfd(proc), owners, count, left);
+        size_t found = look_at(pid, owners, count, left);
         missing -= found < missing ? found : missing;
     }
-    closedir(proc);
     bool complete = *left > 0;
     for (size_t i = 0; complete && i < count; i++)
         owners[i].sought = true;

@@ -3,9 +3,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "process_stat.h"
 #include "symbols.h"
@@ -34,10 +32,8 @@ static uint64_t head_of(pid_t pid, const char *path) {
     uint8_t head[STATS_HEAD] = {0};
     char inside[STATS_PATH + 64];
     snprintf(inside, sizeof(inside), "/proc/%d/root%s", (int)pid, path);
-    int fd = open(inside, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    CLOSED_FD fd = open(inside, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     ssize_t n = fd < 0 ? 0 : pread(fd, head, sizeof(head), 0);
-    if (fd >= 0)
-        close(fd);
     return n > 0 ? stats_hash(0, head, sizeof(head)) : 0;
 }
 
@@ -169,14 +165,10 @@ void scan_places_stalled(struct scan_places *p, uint64_t cookie) {
 
 /* The return address that names a place, so that equal pairs are one pattern. */
 static uint64_t caller_of(struct symbols *s, const struct stats_write *w) {
-    struct trace *t = malloc(sizeof(*t));
-    uint64_t caller = 0;
+    FREED struct trace *t = malloc(sizeof(*t));
     if (t)
         symbols_trace(s, w, t);
-    if (t && t->count)
-        caller = t->frame[0].pc + 1;
-    free(t);
-    return caller;
+    return t && t->count ? t->frame[0].pc + 1 : 0;
 }
 
 static struct stats_pattern *same_place(struct reader_file *r, size_t count,

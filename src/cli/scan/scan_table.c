@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "closing.h"
 #include "diag.h"
 
 /* ---- owners of sockets ------------------------------------------------------- */
@@ -68,7 +69,7 @@ static int inode_order(const void *a, const void *b) {
 }
 
 void scan_table_keep(struct scan_table *t, const struct scan_result *r) {
-    uint64_t *wanted = calloc(2 * r->count + 1, sizeof(*wanted));
+    FREED uint64_t *wanted = calloc(2 * r->count + 1, sizeof(*wanted));
     size_t kept = 0;
     if (!wanted)
         return;
@@ -81,7 +82,6 @@ void scan_table_keep(struct scan_table *t, const struct scan_result *r) {
         if (bsearch(&t->owners[i].inode, wanted, 2 * r->count, sizeof(*wanted), inode_order))
             t->owners[kept++] = t->owners[i];
     t->owner_count = t->sorted = kept;
-    free(wanted);
 }
 
 /* The process with this socket; with `pid` known, of this number. */

@@ -3,10 +3,10 @@
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "array.h"
 #include "late.h"
+#include "process_stat.h"
 
 enum {
     SLICE_MS = 1000,
@@ -77,7 +77,7 @@ static bool is_wanted(const struct scan_filter *f, const struct scan_process *p)
 /* Leaves in the list the connections of which one end is a wanted process's. */
 static void choose(struct scan_traffic *t, struct look *k) {
     size_t kept = 0, left = SIZE_MAX, known = 0;
-    struct scan_owner *owners = calloc(k->count + 1, sizeof(*owners));
+    FREED struct scan_owner *owners = calloc(k->count + 1, sizeof(*owners));
     k->full |= !owners;
     if (!owners)
         return;
@@ -97,13 +97,11 @@ static void choose(struct scan_traffic *t, struct look *k) {
     if (!t->filter.pid && known < k->count && geteuid() != 0)
         snprintf(t->because, sizeof(t->because), "the processes of other users may not be looked at");
     k->count = kept;
-    free(owners);
 }
 
 static bool may_look_at(pid_t pid) {
-    char name[64];
-    snprintf(name, sizeof(name), "/proc/%d/fd", (int)pid);
-    return access(name, R_OK) == 0 || errno == ENOENT;
+    char name[PROCESS_PATH];
+    return access(process_path(pid, "fd", name), R_OK) == 0 || errno == ENOENT;
 }
 
 /* ---- the numbers -------------------------------------------------------------- */

@@ -4,12 +4,11 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "array.h"
+#include "closing.h"
 #include "errors.h"
 #include "library.h"
 #include "obstacles.h"
@@ -139,25 +138,24 @@ static size_t bound(const struct unit *u, const char *path) {
 
 /* The option that hides the path, or NULL. */
 static const char *hidden_by(const struct check *c, const char *path) {
-    static const char *const homes[] = {"/home", "/root", "/run/user"}, *const tmps[] = {
-                                                                            "/tmp", "/var/tmp"};
+    static const struct {
+        const char *option, *value, *folder; /* no folder: those that it lists */
+    } hiding[] = {
+        {"ProtectHome", "yes", "/home"},         {"ProtectHome", "yes", "/root"},
+        {"ProtectHome", "yes", "/run/user"},     {"ProtectHome", "tmpfs", "/home"},
+        {"ProtectHome", "tmpfs", "/root"},       {"ProtectHome", "tmpfs", "/run/user"},
+        {"PrivateTmp", "yes", "/tmp"},           {"PrivateTmp", "yes", "/var/tmp"},
+        {"InaccessiblePaths", NULL, NULL},       {"TemporaryFileSystem", NULL, NULL},
+    };
     const struct unit *u = c->u;
     size_t shown = bound(u, path);
-    const char *home = property(&u->p, "ProtectHome");
-    if (strcmp(home, "yes") == 0 || strcmp(home, "tmpfs") == 0)
-        for (size_t i = 0; i < ARRAY_SIZE(homes); i++)
-            if (covers(homes[i], path) > shown)
-                return "ProtectHome=";
-    if (property_is(&u->p, "PrivateTmp", "yes"))
-        for (size_t i = 0; i < ARRAY_SIZE(tmps); i++)
-            if (covers(tmps[i], path) > shown)
-                return "PrivateTmp=";
-    if (covered(u, "InaccessiblePaths", path, false) > shown)
-        return "InaccessiblePaths=";
-    if (covered(u, "TemporaryFileSystem", path, false) > shown)
-        return "TemporaryFileSystem=";
+    for (size_t i = 0; i < ARRAY_SIZE(hiding); i++)
+        if (hiding[i].folder ? property_is(&u->p, hiding[i].option, hiding[i].value) &&
+                                   covers(hiding[i].folder, path) > shown
+                             : covered(u, hiding[i].option, path, false) > shown)
+            return hiding[i].option;
     if (covered(u, "NoExecPaths", path, false) > covered(u, "ExecPaths", path, false))
-        return "NoExecPaths=";
+        return "NoExecPaths";
     return NULL;
 }
 
@@ -177,7 +175,7 @@ static int check_copy(const struct check *c, const char *library) {
                                 c->root, library);
     const char *hidden = hidden_by(c, library);
     if (hidden)
-        return refuse(c, "it cannot load %s, by its %s; %s", library, hidden, elsewhere);
+        return refuse(c, "it cannot load %s, by its %s=; %s", library, hidden, elsewhere);
     const char *part = forbidden_part(c, inside);
     if (part)
         return refuse(c, "its user may not read %s (%s); %s", library, part, elsewhere);
@@ -222,12 +220,8 @@ static int find_program(const struct check *c, const char *path, struct program 
 
 static bool is_script(const char *file) {
     char head[2] = "";
-    FILE *f = fopen(file, "re");
-    bool script =
-        f && fread(head, 1, sizeof(head), f) == sizeof(head) && memcmp(head, "#!", 2) == 0;
-    if (f)
-        fclose(f);
-    return script;
+    CLOSED_FILE *f = fopen(file, "re");
+    return f && fread(head, 1, sizeof(head), f) == sizeof(head) && memcmp(head, "#!", 2) == 0;
 }
 
 /* The library for this program.  In another root $LIB may be another folder, so no library of the other word
@@ -363,15 +357,12 @@ static int check_calls(const struct check *c) {
 
 /* True if the file sets LD_PRELOAD: it wins over Environment= of the drop-in. */
 static bool sets_preload(const char *path) {
-    FILE *f = fopen(path, "re");
-    char *line = NULL;
+    CLOSED_FILE *f = fopen(path, "re");
+    FREED char *line = NULL;
     size_t size = 0;
     bool sets = false;
     while (f && !sets && getline(&line, &size, f) > 0)
         sets = strncmp(line + strspn(line, " \t"), "LD_PRELOAD=", 11) == 0;
-    free(line);
-    if (f)
-        fclose(f);
     return sets;
 }
 

@@ -49,12 +49,11 @@ bool status_sums(const struct stats_files *files, struct status_sums *sums) {
 const struct report_verdict *status_judge(const struct status_processes *p) {
     static struct report_verdict v;
     size_t count = 0;
-    struct reader_row *rows = p->files.count ? stats_files_merge(&p->files, &count) : NULL;
+    FREED struct reader_row *rows = p->files.count ? stats_files_merge(&p->files, &count) : NULL;
     if (!rows)
         return NULL;
     report_verdict_find(&v, &p->files, rows, count, !speaks_utf8());
     v.row = NULL;
-    free(rows);
     return &v;
 }
 
@@ -98,12 +97,8 @@ struct status {
 };
 
 static void remember(struct status *s) {
-    pid_t *more = reallocarray(s->seen, s->seen_count + pids.count + 1, sizeof(*more));
-    if (!more)
-        return;
-    s->seen = more;
-    memcpy(more + s->seen_count, pids.list, pids.count * sizeof(*more));
-    s->seen_count += pids.count;
+    for (size_t i = 0; i < pids.count; i++)
+        ARRAY_ADD(s->seen, s->seen_count, pids.list[i]);
 }
 
 /* One running or loaded unit.  False: a process is without the library or may not be inspected, its cure is
@@ -132,12 +127,12 @@ static bool tell_unit(struct status *s, const char *name, bool instance) {
 
 /* All running instances of a template. */
 static bool tell_instances(struct status *s, const char *template) {
-    char name[UNIT_ROOM], *running = service_running(s->m, template);
+    char name[UNIT_ROOM];
+    FREED char *running = service_running(s->m, template);
     bool all = true;
     const char *units = running;
     while (next_unit(&units, name))
         all &= tell_unit(s, name, true);
-    free(running);
     return all;
 }
 
@@ -154,14 +149,13 @@ static bool tell_running(struct status *s, const char *name) {
 static struct status_dropin dropin_facts(const struct dropin *d) {
     struct status_dropin facts = {.there = true, .mode = "auto"};
     struct stat st;
-    char *text = NULL;
+    FREED char *text = NULL;
     snprintf(facts.path, sizeof(facts.path), "%s", d->path);
     facts.changed = dropin_read(d, &text) == DROPIN_CHANGED;
     if (stat(d->path, &st) == 0)
         facts.since = st.st_mtime;
     if (text && !dropin_has(text, "UNSTALL_MODE", facts.mode, sizeof(facts.mode)))
         snprintf(facts.mode, sizeof(facts.mode), "auto");
-    free(text);
     return facts;
 }
 
@@ -171,20 +165,19 @@ static bool tell_enabled(struct status *s, const struct dropin *d) {
     return tell_running(s, d->unit);
 }
 
+static bool is_dropin(const char base[PATH_MAX], const char *name, struct dropin *d) {
+    FREED char *text = NULL;
+    return dropin_place(base, name, d) && dropin_read(d, &text) != DROPIN_NONE;
+}
+
 /* The drop-in of the unit, or of its template. */
 static bool find_dropin(const char base[PATH_MAX], const char *name, struct dropin *d) {
     char template[UNIT_ROOM];
     const char *at = strchr(name, '@');
-    char *text = NULL;
-    bool there = dropin_place(base, name, d) && dropin_read(d, &text) != DROPIN_NONE;
-    free(text);
-    text = NULL;
-    if (there || !at || at[1] == '.')
-        return there;
+    if (!at || at[1] == '.')
+        return is_dropin(base, name, d);
     snprintf(template, sizeof(template), "%.*s@.service", (int)(at - name), name);
-    there = dropin_place(base, template, d) && dropin_read(d, &text) != DROPIN_NONE;
-    free(text);
-    return there;
+    return is_dropin(base, name, d) || is_dropin(base, template, d);
 }
 
 /* The unit's own name; if systemd does not run, the name as given. */
@@ -266,21 +259,18 @@ static void look_at(struct status_beyond *b, pid_t pid, const struct guard *guar
 }
 
 static void find_processes(struct status_beyond *b, const pid_t *of_units, size_t count) {
-    struct guard *guards;
+    FREED struct guard *guards = NULL;
     size_t guard_count = guards_find(&guards);
-    DIR *proc = opendir("/proc");
+    CLOSED_FOLDER *proc = opendir("/proc");
     for (pid_t pid; (pid = process_next(proc)) != 0;)
         if (pid != getpid() && !is_one_of(pid, of_units, count))
             look_at(b, pid, guards, guard_count);
-    if (proc)
-        closedir(proc);
     for (size_t i = 0; i < guard_count; i++) { /* a run whose processes may not be inspected */
         const struct status_processes none = {0};
         struct status_group *g = group_of(b, &guards[i], "", &none);
         if (g && !g->processes.count)
             g->start = guards[i].start;
     }
-    free(guards);
 }
 
 static void beyond_find(struct status_beyond *b, const pid_t *of_units, size_t count) {
@@ -339,11 +329,10 @@ int service_status(const struct manager *m, const char *unit, bool json) {
     s.form->begin();
     for (unsigned i = 0; i < bases; i++) {
         size_t count = 0;
-        struct dropin *list = dropin_list(base[i], &count);
+        FREED struct dropin *list = dropin_list(base[i], &count);
         for (size_t k = 0; k < count; k++)
             all &= tell_enabled(&s, &list[k]);
         total += count;
-        free(list);
     }
     struct status_beyond b = {.groups = NULL};
     if (!m->user)

@@ -18,7 +18,7 @@ enum { INDENT = 13, SINCE = 40 };
 static const char *undo, *option; /* of the unit that is told */
 
 __attribute__((format(printf, 2, 3))) static void line(const char *label, const char *format, ...) {
-    char *text = NULL;
+    FREED char *text = NULL;
     va_list arguments;
     va_start(arguments, format);
     if (vasprintf(&text, format, arguments) < 0)
@@ -26,7 +26,6 @@ __attribute__((format(printf, 2, 3))) static void line(const char *label, const 
     va_end(arguments);
     printf("    %-*s", INDENT - 4, label);
     print_wrapped(stdout, text ? text : "?", INDENT, INDENT, (unsigned)terminal_width(stdout));
-    free(text);
 }
 
 static void begin(void) {}

@@ -3,12 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "array.h"
+#include "closing.h"
 #include "format.h"
 
 /* Bounds on memory and time, because the file belongs to the user.  A JVM with 30 000 methods writes 3 MB. */
@@ -108,12 +107,10 @@ static bool take_line(struct perf_map *m, char *line) {
 
 struct perf_map *perf_map_open(const struct reader_file *r) {
     char line[LINE_MOST];
-    FILE *in = open_map(r);
+    CLOSED_FILE *in = open_map(r);
     struct perf_map *m = in ? calloc(1, sizeof(*m)) : NULL;
     while (m && fgets(line, sizeof(line), in) && take_line(m, line))
         ;
-    if (in)
-        fclose(in);
     return m;
 }
 

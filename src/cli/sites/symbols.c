@@ -7,12 +7,11 @@
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
 #include <gelf.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "array.h"
+#include "closing.h"
 #include "demangle.h"
 #include "format.h"
 #include "perf_map.h"
@@ -213,21 +212,19 @@ static Dwarf_Die *unit_of(Dwfl_Module *module, uint64_t pc, Dwarf_Addr *bias) {
 
 /* The innermost function at an address, also if it was inlined, because its source has the call. */
 static bool name_by_dwarf(Dwfl_Module *module, Dwarf_Die *unit, Dwarf_Addr address, struct frame *f) {
-    Dwarf_Die *scopes = NULL;
+    FREED Dwarf_Die *scopes = NULL;
     int count = dwarf_getscopes(unit, address, &scopes);
-    bool found = false;
-    for (int i = 0; i < count && !found; i++) {
+    for (int i = 0; i < count; i++) {
         int tag = dwarf_tag(&scopes[i]);
         const char *name = tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine
                                ? dwarf_diename(&scopes[i])
                                : NULL;
         if (name) {
             set_function(f, module, name);
-            found = true;
+            return true;
         }
     }
-    free(scopes);
-    return found;
+    return false;
 }
 
 static void name_by_table(Dwfl_Module *module, uint64_t pc, struct frame *f) {

@@ -30,7 +30,7 @@ static void take(struct guard **list, size_t *count, const struct process_stat *
 }
 
 size_t guards_find(struct guard **list) {
-    DIR *proc = opendir("/proc");
+    CLOSED_FOLDER *proc = opendir("/proc");
     size_t count = 0;
     *list = NULL;
     for (pid_t pid; (pid = process_next(proc)) != 0;) {
@@ -38,8 +38,6 @@ size_t guards_find(struct guard **list) {
         if (process_stat(pid, &s) && guard_is_called(s.name))
             take(list, &count, &s);
     }
-    if (proc)
-        closedir(proc);
     return count;
 }
 
@@ -53,8 +51,7 @@ static pid_t told(pid_t pid) {
 
 /* True if it has a filter: else it has the variable from elsewhere. */
 static bool is_filtered(pid_t pid) {
-    char mode[8];
-    return process_entry(pid, "status", '\n', "Seccomp:\t", mode, sizeof(mode)) && strcmp(mode, "2") == 0;
+    return process_number(pid, "Seccomp:") == 2;
 }
 
 /* A program may start others without its environment, as su(1) does. */

@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <seccomp.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -18,10 +17,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "guards.h"
 #include "process_stat.h"
@@ -97,12 +94,11 @@ static int load(const struct sock_fprog *program) {
  * CAP_SYS_ADMIN this needs no_new_privs. */
 static int filter_install(void) {
     struct sock_filter code[256];
-    int file = memfd_create("unstall-filter", MFD_CLOEXEC);
+    CLOSED_FD file = memfd_create("unstall-filter", MFD_CLOEXEC);
     if (file < 0)
         return -errno;
     int result = write_program(file);
     ssize_t size = result ? 0 : pread(file, code, sizeof(code), 0);
-    close(file);
     if (result)
         return result;
     if (size <= 0 || size == sizeof(code) || size % (ssize_t)sizeof(code[0]))
@@ -167,10 +163,8 @@ static bool is_libc(const char *name) {
 static bool ask(pid_t task, uint64_t address) {
     char line[4096 + 128];
     bool loaded = false, inside = false;
-    FILE *maps = process_open(task, "maps");
-    if (!maps)
-        return false;
-    while (!(loaded && inside) && fgets(line, sizeof(line), maps)) {
+    CLOSED_FILE *maps = process_open(task, "maps");
+    while (maps && !(loaded && inside) && fgets(line, sizeof(line), maps)) {
         char *end;
         const char *name = strrchr(line, '/');
         if (!name)
@@ -180,7 +174,6 @@ static bool ask(pid_t task, uint64_t address) {
         loaded |= ours;
         inside |= (ours || is_libc(name)) && address >= from && address < to;
     }
-    fclose(maps);
     return loaded && inside;
 }
 
@@ -198,11 +191,10 @@ static bool library_call(pid_t task, uint64_t address) {
 enum { TEXT = 4096 };
 
 static bool same_namespace(pid_t task, const char *name) {
-    char path[64], own[64];
+    char path[PROCESS_PATH];
     struct stat theirs, ours;
-    snprintf(path, sizeof(path), "/proc/%d/ns/%s", (int)task, name);
-    snprintf(own, sizeof(own), "/proc/self/ns/%s", name);
-    return stat(path, &theirs) == 0 && stat(own, &ours) == 0 && theirs.st_ino == ours.st_ino &&
+    return stat(process_path(task, name, path), &theirs) == 0 &&
+           stat(process_path(getpid(), name, path), &ours) == 0 && theirs.st_ino == ours.st_ino &&
            theirs.st_dev == ours.st_dev;
 }
 
@@ -233,7 +225,7 @@ static bool same_user(pid_t task) {
 /* True if task and supervisor have the same network and user namespace, user, group, cgroup and security
  * label, which a socket takes from its creator.  False if /proc cannot be read. */
 static bool same_place(pid_t task) {
-    return same_namespace(task, "net") && same_namespace(task, "user") && same_user(task) &&
+    return same_namespace(task, "ns/net") && same_namespace(task, "ns/user") && same_user(task) &&
            same_text(task, "cgroup") && same_text(task, "attr/current");
 }
 
@@ -253,12 +245,8 @@ static bool set_nodelay(int fd) {
 
 /* 0, or -errno: -EPERM the task may not be inspected, -ENOPROTOOPT it is no TCP socket. */
 static int cure(int task, int fd) {
-    int copy = (int)syscall(SYS_pidfd_getfd, task, fd, 0);
-    if (copy < 0)
-        return -errno;
-    bool set = set_nodelay(copy);
-    close(copy);
-    return set ? 0 : -ENOPROTOOPT;
+    CLOSED_FD copy = (int)syscall(SYS_pidfd_getfd, task, fd, 0);
+    return copy < 0 ? -errno : set_nodelay(copy) ? 0 : -ENOPROTOOPT;
 }
 
 static bool may_inspect(int task) {
@@ -267,15 +255,10 @@ static bool may_inspect(int task) {
 
 /* Each TCP socket of the task: a ring may connect and write it without a call that we see. */
 static void cure_all(int task, pid_t id) {
-    char path[32];
-    snprintf(path, sizeof(path), "/proc/%d/fd", (int)id);
-    DIR *folder = opendir(path);
-    const struct dirent *entry;
-    while (folder && (entry = readdir(folder)) != NULL)
+    CLOSED_FOLDER *folder = process_folder(id, "fd");
+    for (const struct dirent *entry; folder && (entry = readdir(folder)) != NULL;)
         if (entry->d_name[0] != '.' && cure(task, (int)strtol(entry->d_name, NULL, 10)) == -EPERM)
             break;
-    if (folder)
-        closedir(folder);
 }
 
 /* ---- socket(2) ------------------------------------------------------- */
@@ -283,7 +266,7 @@ static void cure_all(int task, pid_t id) {
 /* Makes the socket for the task.  If anything fails, the kernel makes the task's own call. */
 static enum notice_answer make_socket(int listener, const struct seccomp_notif *call) {
     int type = (int)call->data.args[1];
-    int fd = socket((int)call->data.args[0], type | SOCK_CLOEXEC, (int)call->data.args[2]);
+    CLOSED_FD fd = socket((int)call->data.args[0], type | SOCK_CLOEXEC, (int)call->data.args[2]);
     if (fd < 0)
         return NOTICE_GO_ON;
     struct seccomp_notif_addfd given = {
@@ -293,7 +276,6 @@ static enum notice_answer make_socket(int listener, const struct seccomp_notif *
         .newfd_flags = type & SOCK_CLOEXEC ? O_CLOEXEC : 0,
     };
     bool sent = set_nodelay(fd) && ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &given) >= 0;
-    close(fd);
     return sent ? NOTICE_ANSWERED : NOTICE_GO_ON;
 }
 
@@ -329,20 +311,17 @@ static enum notice_answer ring_made(int task, const struct seccomp_notif *call) 
 }
 
 static enum notice_answer treat(int listener, const struct seccomp_notif *call) {
-    int task = open_task(listener, call);
-    enum notice_answer answer = NOTICE_GO_ON;
+    CLOSED_FD task = open_task(listener, call);
     if (task < 0)
-        return answer;
+        return NOTICE_GO_ON;
     switch (call->data.nr) {
     case SYS_connect:
-    case SYS_listen: answer = before(task, call); break;
-    case SYS_setsockopt: answer = own_nodelay(task, call); break;
-    case SYS_socket: answer = before_socket(listener, task, call); break;
-    case SYS_io_uring_setup: answer = ring_made(task, call); break;
-    default: break;
+    case SYS_listen: return before(task, call);
+    case SYS_setsockopt: return own_nodelay(task, call);
+    case SYS_socket: return before_socket(listener, task, call);
+    case SYS_io_uring_setup: return ring_made(task, call);
+    default: return NOTICE_GO_ON;
     }
-    close(task);
-    return answer;
 }
 
 /* ---- guard and worker ------------------------------------------------ */
@@ -524,11 +503,8 @@ static int receive_descriptor(int channel) {
 
 /* True where a filter refuses the call, as containers' do: of itself a process may copy any descriptor. */
 static bool is_blind(void) {
-    int self = (int)syscall(SYS_pidfd_open, getpid(), 0);
-    bool refused = self < 0 || (syscall(SYS_pidfd_getfd, self, -1, 0) < 0 && errno != EBADF);
-    if (self >= 0)
-        close(self);
-    return refused;
+    CLOSED_FD self = (int)syscall(SYS_pidfd_open, getpid(), 0);
+    return self < 0 || (syscall(SYS_pidfd_getfd, self, -1, 0) < 0 && errno != EBADF);
 }
 
 static _Noreturn void supervise(int channel) {
@@ -554,31 +530,12 @@ static _Noreturn void supervise(int channel) {
 
 /* ---- the program-to-be ----------------------------------------------- */
 
-static bool kernel_has_it(void) {
-    struct utsname name;
-    char *end;
-    if (uname(&name) != 0)
-        return false;
-    long major = strtol(name.release, &end, 10), minor = strtol(end + (*end == '.'), NULL, 10);
-    return (major > SUPERVISE_LEAST_MAJOR ||
-            (major == SUPERVISE_LEAST_MAJOR && minor >= SUPERVISE_LEAST_MINOR));
-}
-
 /* The sockets that the program inherits. */
 static void cure_inherited(void) {
-    DIR *folder = opendir("/proc/self/fd");
-    const struct dirent *entry;
-    int on = 1;
-    while (folder && (entry = readdir(folder)) != NULL) {
-        int fd = (int)strtol(entry->d_name, NULL, 10), protocol = 0;
-        socklen_t size = sizeof(protocol);
-        if (entry->d_name[0] != '.' &&
-            getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 &&
-            protocol == IPPROTO_TCP)
-            setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    }
-    if (folder)
-        closedir(folder);
+    CLOSED_FOLDER *folder = opendir("/proc/self/fd");
+    for (const struct dirent *entry; folder && (entry = readdir(folder)) != NULL;)
+        if (entry->d_name[0] != '.')
+            set_nodelay((int)strtol(entry->d_name, NULL, 10));
 }
 
 static int install(bool privileges_matter, bool *no_new_privs) {
@@ -612,7 +569,7 @@ int supervise_begin(bool privileges_matter, bool *no_new_privs, bool *blind) {
     int ends[2];
     *no_new_privs = false;
     *blind = is_blind();
-    if (!kernel_has_it())
+    if (kernel_version() < SUPERVISE_LEAST_MAJOR * 100 + SUPERVISE_LEAST_MINOR)
         return -ENOSYS;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return -errno;

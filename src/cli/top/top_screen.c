@@ -10,11 +10,11 @@
 #include <locale.h>
 #include <signal.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "array.h"
 #include "bars.h"
 #include "clock_ns.h"
+#include "closing.h"
 #include "control.h"
 #include "errors.h"
 #include "format.h"
@@ -176,7 +176,7 @@ static int put_text(int line, const char *text) {
 }
 
 static void draw_distribution(const struct screen *s, int *at, const struct top_line *line) {
-    char *text = NULL;
+    FREED char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out)
@@ -184,7 +184,6 @@ static void draw_distribution(const struct screen *s, int *at, const struct top_
     bars_print(out, line->since.exchange, (unsigned)COLS - 1, s->ascii);
     if (fclose(out) == 0)
         *at = put_text(*at, text);
-    free(text);
 }
 
 static void draw_endpoint(const struct screen *s) {
@@ -295,11 +294,9 @@ static void open_endpoint(struct screen *s) {
     s->sites = NULL;
     s->view = VIEW_ENDPOINT;
     struct reader_file *r = reader_read(line->process->path, READ_ALL, &ignored);
-    FILE *out = r ? open_memstream(&s->sites, &size) : NULL;
-    if (out) {
+    CLOSED_FILE *out = r ? open_memstream(&s->sites, &size) : NULL;
+    if (out)
         sites_text(out, &(struct stats_files){.list = &r, .count = 1}, &line->id, (unsigned)COLS - 1);
-        fclose(out);
-    }
     reader_free(r);
 }
 

@@ -81,14 +81,13 @@ static void print_state(const struct attach_state *s) {
 }
 
 static int list_all(void) {
-    struct attach_state *list = NULL;
+    FREED struct attach_state *list = NULL;
     size_t count = 0;
     char error[ATTACH_ERROR] = "";
     if (attach_list(&list, &count, error) != 0)
         return complain("%s", error);
     for (size_t i = 0; i < count; i++)
         print_state(&list[i]);
-    free(list);
     return finish_output();
 }
 
@@ -124,14 +123,12 @@ static bool is_ours(const char *name) {
 static int keep(const struct attach_target *t, struct experiment *e) {
     struct attach_state s = {.known = false};
     char error[ATTACH_ERROR] = "", cured[NAME_ROOM];
-    int pidfd = t->pid ? (int)syscall(SYS_pidfd_open, t->pid, 0) : -1;
+    CLOSED_FD pidfd = t->pid ? (int)syscall(SYS_pidfd_open, t->pid, 0) : -1;
     bool ended = t->pid && pidfd < 0, told;
     while ((told = tell(e)) && !stop && !ended && is_ours(t->name))
         ended = has_ended(t, pidfd);
     if (told && stop) /* the signal may have come after the last line was made */
         tell(e);
-    if (pidfd >= 0)
-        close(pidfd);
     attach_look(t->name, &s);
     int failed = is_ours(t->name) ? attach_end(t->name, error) : -ENOENT;
     if (failed == -ENOENT) {
@@ -429,7 +426,7 @@ static int detach(const char *name, const char *text) {
 }
 
 static int detach_all(void) {
-    struct attach_state *list = NULL;
+    FREED struct attach_state *list = NULL;
     size_t count = 0;
     char error[ATTACH_ERROR] = "";
     int code = 0;
@@ -440,21 +437,18 @@ static int detach_all(void) {
     for (size_t i = 0; i < count; i++)
         if (detach(list[i].name, list[i].name) != 0)
             code = EXIT_OWN;
-    free(list);
     return code ? code : finish_output();
 }
 
 /* True for a name in the list: the only way to name an attachment whose cgroup was removed. */
 static bool is_name(const char *word, char error[ATTACH_ERROR]) {
-    struct attach_state *list = NULL;
+    FREED struct attach_state *list = NULL;
     size_t count = 0;
-    bool found = false;
-    if (attach_list(&list, &count, error) != 0)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        found = found || strcmp(list[i].name, word) == 0;
-    free(list);
-    return found;
+    if (attach_list(&list, &count, error) == 0)
+        for (size_t i = 0; i < count; i++)
+            if (strcmp(list[i].name, word) == 0)
+                return true;
+    return false;
 }
 
 static int run_detach(int argc, char **argv) {

@@ -3,7 +3,6 @@
  * unstall doctor: can a preload help a program or a process?
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "args.h"
@@ -73,7 +72,7 @@ static bool take_attached(struct diagnosis *d, unsigned port) {
 
 /* The attachment to this process, to its cgroup or to one above. */
 static void ask_attachments(struct diagnosis *d) {
-    struct attach_state *list = NULL;
+    FREED struct attach_state *list = NULL;
     size_t count = 0;
     char ignored[ATTACH_ERROR];
     pid_t pid = d->process.pid;
@@ -94,22 +93,19 @@ static void ask_attachments(struct diagnosis *d) {
             d->port = c->port;
         }
     }
-    free(list);
 }
 
 static void ask_commands(struct diagnosis *d) {
-    struct attach_fetching *fetching;
-    struct guard *guards;
+    FREED struct attach_fetching *fetching = NULL;
+    FREED struct guard *guards = NULL;
     size_t count = attach_fetchings(&fetching);
     for (size_t i = 0; i < count; i++)
         if (fetching[i].target == d->process.pid)
             d->fetcher = fetching[i].command;
-    free(fetching);
     count = guards_find(&guards);
     const struct guard *guard = guard_of(d->process.pid, guards, count);
     d->guard = guard ? guard->session : 0;
     d->guard_blind = guard && guard->blind;
-    free(guards);
 }
 
 static int diagnose_process(struct diagnosis *d, pid_t pid) {

@@ -3,13 +3,11 @@
  * The look at a process: follows its threads by ptrace(2) and asks a tool at their writes; and what it has
  * found, in words and as JSON.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -19,7 +17,6 @@
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "clock_ns.h"
 #include "format.h"
@@ -119,14 +116,9 @@ static enum who_call call_now(pid_t thread, int *fd, uint64_t *bytes) {
 
 /* Asks an option of a descriptor of a process. */
 static bool asks(pid_t pid, int fd, int level, int option, void *value, socklen_t size) {
-    int process = (int)syscall(SYS_pidfd_open, pid, 0);
-    int ours = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, fd, 0) : -1;
-    bool known = ours >= 0 && getsockopt(ours, level, option, value, &size) == 0;
-    if (ours >= 0)
-        close(ours);
-    if (process >= 0)
-        close(process);
-    return known;
+    CLOSED_FD process = (int)syscall(SYS_pidfd_open, pid, 0);
+    CLOSED_FD ours = process >= 0 ? (int)syscall(SYS_pidfd_getfd, process, fd, 0) : -1;
+    return ours >= 0 && getsockopt(ours, level, option, value, &size) == 0;
 }
 
 /* True if the descriptor of a process is a TCP socket. */
@@ -157,15 +149,12 @@ static void tick(void) {
 
 /* Follows all threads: a new one is followed by itself.  0, or an errno. */
 static int follow(pid_t pid) {
-    char path[64];
     int followed = 0, error = ESRCH;
     const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE;
-    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
     for (int round = 0, more = 1; more && round < THREADS_ROUNDS; round++) {
-        DIR *tasks = opendir(path);
-        struct dirent *entry;
+        CLOSED_FOLDER *tasks = process_folder(pid, "task");
         more = 0;
-        while (tasks && (entry = readdir(tasks)) != NULL) {
+        for (const struct dirent *entry; tasks && (entry = readdir(tasks)) != NULL;) {
             pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
             if (thread <= 0)
                 continue;
@@ -177,8 +166,6 @@ static int follow(pid_t pid) {
                 error = errno;
             }
         }
-        if (tasks)
-            closedir(tasks);
     }
     return followed ? 0 : error;
 }
@@ -249,7 +236,7 @@ static void refused(struct look *l) {
 
 /* Asks the tool while the thread is stopped; the other threads go on. */
 static bool ask(struct look *l, pid_t thread, struct trace *t) {
-    int out = memfd_create("answer", MFD_CLOEXEC);
+    CLOSED_FD out = memfd_create("answer", MFD_CLOEXEC);
     if (out < 0)
         return false;
     l->who->questions++;
@@ -265,11 +252,9 @@ static bool ask(struct look *l, pid_t thread, struct trace *t) {
     }
     ssize_t n = pread(out, l->answer, sizeof(l->answer) - 1, 0);
     l->answer[n > 0 ? n : 0] = '\0';
-    close(out);
-    char *first = strndup(l->answer, 200);
+    FREED char *first = strndup(l->answer, 200);
     who_tool_parse(l->tool, l->answer, thread, t);
     snprintf(l->answer, sizeof(l->answer), "%s", first ? first : "");
-    free(first);
     if (!t->count)
         refused(l);
     return t->count > 0;
