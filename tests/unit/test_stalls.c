@@ -103,6 +103,22 @@ Test(stalls, second_look) {
     }
 }
 
+/* The look came at close(2), a minute after the reset, and found a stall of a minute: the kernel goes on
+ * telling the bytes that it has dropped. */
+Test(stalls, bytes_that_a_reset_has_dropped) {
+    struct kernel_tcp_info second = recorded_first;
+    struct proof_times times = {1000 * MS, 1000 * MS, 61000 * MS};
+    EXPECT_INT("held", proof_of(&recorded_first, &second, &times, 0, false).kind, PROOF_PROVED);
+    second.ended = true;
+    EXPECT_INT("dropped", proof_of(&recorded_first, &second, &times, 0, false).kind, PROOF_NONE);
+    second.segments_out++;
+    second.bytes_sent += 100;
+    second.last_sent_ms = 59956;
+    struct proof proof = proof_of(&recorded_first, &second, &times, 0, false);
+    EXPECT_INT("left before the end", proof.kind, PROOF_PROVED);
+    EXPECT_INT("... and how long it was held", proof.ns, 44 * MS);
+}
+
 /* Something else writes there too: when it did is not known, so nothing is claimed, unless one
  * segment is all that has left. */
 Test(stalls, writes_that_were_not_seen) {

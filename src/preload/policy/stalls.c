@@ -40,7 +40,7 @@ struct proof proof_of(const struct kernel_tcp_info *first, const struct kernel_t
                       const struct proof_times *times, uint64_t written, bool mptcp) {
     uint32_t left = second->segments_out - first->segments_out;
     bool exact = left <= 1;
-    if (left == 0 && second->bytes_queued == 0)
+    if (left == 0 && (second->bytes_queued == 0 || second->ended))
         return (struct proof){PROOF_NONE, 0}; /* the connection ended and dropped them */
     if (!exact && written_unseen(first, second, written))
         return (struct proof){PROOF_NONE, 0};

@@ -22,6 +22,9 @@ static int cookie(int fd, uint64_t *value) {
     return (int)raw5(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, value, &length);
 }
 
+/* TCP_CLOSE of net/tcp_states.h, which <linux/tcp.h> has not. */
+enum { STATE_CLOSE = 7 };
+
 static int tcp_info(int fd, struct kernel_tcp_info *out) {
     struct tcp_info info = {0};
     socklen_t length = sizeof(info);
@@ -44,6 +47,7 @@ static int tcp_info(int fd, struct kernel_tcp_info *out) {
     out->last_sent_ms = info.tcpi_last_data_sent;
     out->last_received_ms = info.tcpi_last_data_recv;
     out->retransmissions = info.tcpi_total_retrans;
+    out->ended = info.tcpi_state == STATE_CLOSE;
     return 0;
 }
 

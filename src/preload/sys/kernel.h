@@ -29,6 +29,7 @@ struct kernel_tcp_info {
     uint32_t last_sent_ms;     /* since the last data segment was sent, to a jiffy */
     uint32_t last_received_ms; /* since the last data segment was received */
     uint32_t retransmissions;  /* segments sent again, in total */
+    bool ended;                /* in both directions, or by a reset: what is queued never leaves */
 };
 
 /* What the calling thread has used since its start. */
