@@ -174,30 +174,18 @@ static void exchanges(int writes, bool polls, enum counted what) {
             CALLGRIND_DUMP_STATS_AT(#name);   \
     } while (0)
 
-static NOINLINE void plain_write(void) {
-    exchanges(1, false, COUNT_LAST_WRITE);
-}
-static NOINLINE void plain_read(void) {
-    exchanges(1, false, COUNT_READ);
-}
-static NOINLINE void plain_poll(void) {
-    exchanges(1, true, COUNT_POLL);
-}
-static NOINLINE void read_after_poll(void) {
-    exchanges(1, true, COUNT_READ);
-}
-static NOINLINE void first_of_two(void) {
-    exchanges(2, false, COUNT_WRITE);
-}
-static NOINLINE void last_of_two(void) {
-    exchanges(2, false, COUNT_LAST_WRITE);
-}
-static NOINLINE void read_after_two(void) {
-    exchanges(2, false, COUNT_READ);
-}
-static NOINLINE void poll_after_two(void) {
-    exchanges(2, true, COUNT_POLL);
-}
+#define EXCHANGES(name, ...)          \
+    static NOINLINE void name(void) { \
+        exchanges(__VA_ARGS__);       \
+    }
+EXCHANGES(plain_write, 1, false, COUNT_LAST_WRITE)
+EXCHANGES(plain_read, 1, false, COUNT_READ)
+EXCHANGES(plain_poll, 1, true, COUNT_POLL)
+EXCHANGES(read_after_poll, 1, true, COUNT_READ)
+EXCHANGES(first_of_two, 2, false, COUNT_WRITE)
+EXCHANGES(last_of_two, 2, false, COUNT_LAST_WRITE)
+EXCHANGES(read_after_two, 2, false, COUNT_READ)
+EXCHANGES(poll_after_two, 2, true, COUNT_POLL)
 
 int main(int argc, char **argv) {
     if (argc > 1)

@@ -11,7 +11,7 @@ import sys
 import time
 
 from . import (attached, bill, exchanges, host_scan, instructions, overhead, path, pipelined, real, report,
-               report_fleet, scale, statistics_cost, tails)
+               scale, statistics_cost, tails)
 from .machine import BUILD, CORE, ROOT, found, program, run, say
 
 SECTIONS = [row.name for row in exchanges.ROWS] + [
@@ -82,80 +82,70 @@ def progress(title):
 
 def measure_section(name, o, results):
     """Measures one section into `results` and prints it at once."""
+    before, results["skipped"] = results["skipped"], {}
     row = next((row for row in exchanges.ROWS if row.name == name), None)
     if row:
         amount = exchanges.QUICK if o.quick else exchanges.FULL
         if o.rounds:
             amount = dataclasses.replace(amount, rounds=o.rounds, server_rounds=o.rounds)
         results["rows"][name] = exchanges.measure(row, amount, progress(row.title))
-        say(report.row_text(row, results["rows"][name]))
     elif name == "calls":
         results["calls"] = overhead.calls(3 if o.quick else 11)
-        say(report.calls_text(results["calls"]))
     elif name == "start":
         results["start"] = overhead.start(3 if o.quick else 7, 200)
         results["short-lived"] = overhead.short_lived(3 if o.quick else 11, 20)
-        say(report.start_text(results["start"]))
     elif name == "pipelined":
         results["pipelined"], skipped = pipelined.measure(
             o.rounds or (2 if o.quick else 7), (10,) if o.quick else (1, 10, 100), not o.quick,
             lambda what: say(f"  … {what}"))
         results["skipped"].update(skipped)
-        say(report_fleet.pipelined_text(results["pipelined"]))
     elif name == "bill":
         results["bill"] = bill.measure(o.rounds or (1 if o.quick else 7))
-        say(report_fleet.bill_text(results["bill"]))
     elif name == "tails":
         results["tails"], reason = tails.measure(o.rounds or 11)
-        say(report_fleet.tails_text(results["tails"], reason))
         results["skipped"].update({"tails": reason} if reason else {})
     elif name == "statistics":
         results["statistics"] = statistics_cost.measure_all(o.rounds or 25)
-        say(report_fleet.statistics_text(results["statistics"]))
     elif name == "memory":
         many, seconds = (4000, 0.5) if o.quick else (10000, 2)
         results["memory"] = {"process": overhead.process_memory(),
                              "connection": {m: overhead.connection_memory(m, many, seconds)
                                             for m in ("auto", "coalesce")}}
-        say(report.memory_text(results["memory"]))
     elif name == "thread":
         seconds = (1, 0.3) if o.quick else (10, 1)
         results["thread"] = {f"{mode}, {n} connections": overhead.thread_under_load(mode, n, *seconds)
                              for mode in ("auto", "coalesce", "cork") for n in (10, 1000)}
-        say(report.thread_text(results["thread"]))
     elif name == "scan":
         results["scan"], reason = host_scan.measure(1 if o.quick else 5)
-        say(report.scan_text(results["scan"], reason))
         results["skipped"].update({"a scan of the host": reason} if reason else {})
     elif name == "attach":
         results["attach"], reason = attached.measure(o.rounds or (2 if o.quick else 9))
-        say(report.attach_text(results["attach"], reason))
         results["skipped"].update({"attach": reason} if reason else {})
     elif name == "scale":
         results["scale"] = {name: scale.measure(*point, 3 if o.quick else 7, 20000)
                             for name, point in scale.POINTS.items()}
-        say(report.scale_text(results["scale"]))
     elif name == "path":
         results["path"], reason = path.measure(2 if o.quick else 5, 30)
-        say(report.path_text(results["path"], reason))
         results["skipped"].update({"a long path": reason} if reason else {})
     elif name == "real":
         results["real"], skipped = real.measure(
             o.rounds or (1 if o.quick else 4), 1 if o.quick else 2, (10,) if o.quick else (1, 10, 100),
             lambda what: say(f"  … {what}"))
         results["skipped"].update(skipped)
-        say(report.real_text(results["real"], skipped))
     elif name == "instructions":
         if found("valgrind") or not os.path.exists(program("paths")):
             results["skipped"]["instructions"] = "no valgrind"
-            return
-        results["instructions"] = instructions.added()
-        say(report.instructions_text(results["instructions"]))
+        else:
+            results["instructions"] = instructions.added()
     elif name == "prediction":
         recordings = sorted(str(p) for p in (ROOT / "tests/bench/recordings").glob("*.txt"))
         results["prediction"] = run([program("simulate"), *recordings])
         results["frontier"] = run([program("simulate"), "frontier"])
-        say(results["prediction"] + results["frontier"])
+    for section in ("memory", "start") if name == "start" else (name,):
+        say(report.told(section, results))
+    for what, reason in results["skipped"].items():
+        say(f"skipped: {what}: {reason}")
+    results["skipped"] = before | results["skipped"]
 
 
 def main(description):

@@ -44,10 +44,6 @@ def row_table(row, results):
     return table(["configuration", "ratio (quartiles)", "µs", "segments", "calls", "target"], lines)
 
 
-def row_text(row, results):
-    return f"\n{row.title}\n{row_table(row, results)}"
-
-
 def calls_table(calls):
     return table(["call", "bare ns", "added ns (quartiles)"], [
         [name, digits(s["bare"]),
@@ -55,18 +51,10 @@ def calls_table(calls):
         for name, s in calls.items()])
 
 
-def calls_text(calls):
-    return f"\nWhat a call costs more that has nothing to do with TCP\n{calls_table(calls)}"
-
-
 def start_line(start):
     return paragraph(
         f"Loading adds {start['added']['median']:.0f} µs to the {start['bare']['median']:.0f} µs "
         f"of `true` (quartiles {start['added']['low']:.0f} to {start['added']['high']:.0f}; target 50).")
-
-
-def start_text(start):
-    return "\n" + start_line(start)
 
 
 def memory_line(memory):
@@ -77,18 +65,10 @@ def memory_line(memory):
         f"A living connection costs {connection} (target 256).")
 
 
-def memory_text(memory):
-    return "\n" + memory_line(memory)
-
-
 def thread_table(threads):
     return table(["server at full speed", "of a core (target 0.3)", "ended when idle"], [
         [name, f"{100 * t['share']:.2f} %", "yes" if t["ended when idle"] else "no"]
         for name, t in threads.items()])
-
-
-def thread_text(threads):
-    return f"\nThe window's thread\n{thread_table(threads)}"
 
 
 def scan_table(rows):
@@ -97,10 +77,6 @@ def scan_table(rows):
         [name, f"{s['exchange ns'] / 1000:.1f}", f"{s['added ns']:.0f}", f"{s['ratio']:.4f}",
          f"{s['ns a run']['after_send']:.0f}", f"{s['ns a run']['before_receive']:.0f}"]
         for name, s in rows.items()])
-
-
-def scan_text(rows, reason):
-    return "\nA scan of the host, source exact\n" + (reason or scan_table(rows))
 
 
 def attach_table(rows):
@@ -113,10 +89,6 @@ def attach_table(rows):
          f"{s['ratio']:.4f}", target(s)] for name, s in rows.items()])
 
 
-def attach_text(rows, reason):
-    return "\nunstall attach, a program that does not stall\n" + (reason or attach_table(rows))
-
-
 def scale_table(scale):
     names = list(next(iter(scale.values())))
     lines = []
@@ -126,17 +98,9 @@ def scale_table(scale):
     return table(["server with", "µs", *names[1:]], lines)
 
 
-def scale_text(scale):
-    return f"\nScale: ratio to one send, whose time is under µs\n{scale_table(scale)}"
-
-
 def path_table(rows):
     return table(["configuration", "ms an exchange", "ratio (quartiles)"], [
         [name, f"{s['ns']['median'] / 1e6:.1f}", ratio(s["ratio"])] for name, s in rows.items()])
-
-
-def path_text(rows, reason):
-    return "\nA path of 20 ms\n" + (path_table(rows) if rows else f"skipped: {reason}")
 
 
 def real_table(rows):
@@ -149,12 +113,6 @@ def real_table(rows):
                   if "bare, again" not in rows else "time, ratio to bare", *names], lines)
 
 
-def real_text(results, skipped):
-    parts = [f"\n{name}\n{real_table(rows)}" for name, rows in results.items()]
-    parts += [f"\nskipped: {name}: {reason}" for name, reason in skipped.items()]
-    return "\n".join(parts)
-
-
 def instructions_table(added):
     modes = list(added)
     names = [(name,) for name in added[modes[0]]]
@@ -164,10 +122,6 @@ def instructions_table(added):
         [" + ".join(calls).replace("_", " "), *[digits(sum(added[m][name] for name in calls)) for m in modes],
          ", ".join(f"{mode} {budgets[calls]}" for mode, budgets in BUDGETS.items() if calls in budgets)]
         for calls in names])
-
-
-def instructions_text(added):
-    return f"\nInstructions added to a call\n{instructions_table(added)}"
 
 
 def sections(results):
@@ -221,6 +175,11 @@ def sections(results):
                       "and added system calls are per exchange; `missed` counts turns whose end was not "
                       "predicted.")
             + "\n\n```\n" + results["prediction"] + results["frontier"] + "```")
+
+
+def told(section, results):
+    """Its tables, as the terminal shows them."""
+    return "\n".join(f"\n{title}\n{text}" for name, title, text in sections(results) if name == section)
 
 
 def machine_line(results):

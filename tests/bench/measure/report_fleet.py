@@ -14,11 +14,6 @@ def pipelined_table(rows):
                   "p99 ms", "target"], lines)
 
 
-def pipelined_text(results):
-    return "\n".join(f"\n16 requests under way: {name}\n{pipelined_table(rows)}"
-                     for name, rows in results.items())
-
-
 def bill_table(rows):
     def saved(row, other):
         return " · ".join(f"{100 * (1 - mine / its):.0f} %" for mine, its in
@@ -30,10 +25,6 @@ def bill_table(rows):
                   for name, row in rows.items()])
 
 
-def bill_text(results):
-    return "\n".join(f"\nA million exchanges: {case}\n{bill_table(rows)}" for case, rows in results.items())
-
-
 def tails_table(rows):
     return table(["configuration", "p50 µs", "p99 µs", "p99.9 µs", "p99, ratio", "p99.9, ratio"], [
         [name, f"{row['ns']['median'] / 1e3:.1f}", f"{row['p99 ns']['median'] / 1e3:.0f}",
@@ -41,19 +32,10 @@ def tails_table(rows):
         for name, row in rows.items()])
 
 
-def tails_text(rows, reason):
-    text = tails_table(rows) if rows else f"skipped: {reason}"
-    return f"\nThe slowest exchanges, beside stress-ng\n{text}"
-
-
 def statistics_table(results):
     return table(["mode", "µs without", "again, ratio", "with, ratio (target 1.005)"], [
         [name, f"{rows['without']['ns']['median'] / 1e3:.2f}", ratio(rows["again"]["ratio"]),
          ratio(rows["with"]["ratio"])] for name, rows in results.items()])
-
-
-def statistics_text(results):
-    return f"\nWhat UNSTALL_STATS adds to an exchange\n{statistics_table(results)}"
 
 
 def short_lived_table(programs):
