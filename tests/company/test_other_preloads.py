@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clients import CLIENTS, binary, is_cured
-from harness import CURING_MODES, LIB, AnsweringPeer, preload_env, program, run, run_client, run_strace, skip
+from harness import CURING_MODES, LIB, preload_env, run, run_strace, run_with_peer, skip
 
 FOLDER = Path("/usr/lib") / (sysconfig.get_config_var("MULTIARCH") or "")
 OTHERS = {
@@ -56,9 +56,8 @@ def test_time_is_still_faked(order):
 @pytest.mark.parametrize("order", ["first", "last"])
 def test_the_window_ends_by_the_kernels_clock(order):
     """Its thread asked the faked clock how long it was to sleep, and slept for ten days."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("changes_habit"), "cork", *peer.target, 30, UNSTALL_THREAD="always",
-                          LD_PRELOAD=both(order, "faketime"), FAKETIME="+10d")
+    done = run_with_peer("changes_habit", "cork", 30, UNSTALL_THREAD="always",
+                         LD_PRELOAD=both(order, "faketime"), FAKETIME="+10d")
     kept = sorted(done.facts["kept_ms"])
     assert kept[len(kept) // 2] < 100, kept
 

@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from harness import (CURING_MODES, STALL_MS, WIDE, AnsweringPeer, judged, patiently, pattern, program,
-                     read_reports, report_pattern, request_all, run_client, run_judged, skip,
+                     read_reports, report_pattern, request_all, run_client, run_judged, run_with_peer, skip,
                      started_server, total)
 
 EXCHANGES = 12
@@ -82,9 +82,7 @@ def stalls_only_bare(mode, name, request):
 @pytest.mark.parametrize("name", [name for name in CLIENTS if name != "child_writes_body"])
 def test_client_is_detected(name, tmp_path):
     """observe counts a burst for each message, though it changes nothing."""
-    with AnsweringPeer() as peer:
-        run_client(program(name), "observe", *peer.target, EXCHANGES,
-                   UNSTALL_REPORT=report_pattern(tmp_path))
+    run_with_peer(name, "observe", EXCHANGES, UNSTALL_REPORT=report_pattern(tmp_path))
     reports = read_reports(tmp_path)
     assert total(reports, "bursts") >= EXCHANGES - 1
 

@@ -10,7 +10,7 @@ import pytest
 
 from harness import (AnsweringPeer, PAUSE, REQUEST, STALL_MS, bare_env, mode_env, preload_env, program,
                      read_reports, patiently, report_pattern, request_all, run, run_client, run_judged,
-                     run_strace, skip, started_server)
+                     run_strace, run_with_peer, skip, started_server)
 from harness.capture import captured
 
 COUNT = 30
@@ -267,18 +267,16 @@ def test_the_other_modes_ask_nothing(mode):
                                          ("cork", COUNT - 1), ("coalesce", COUNT - 1), ("auto", COUNT - 1)])
 def test_messages_that_were_kept_from_stalling_are_counted(mode, cured, tmp_path):
     """Of a connection all but the first, which does not stall: it was counted too."""
-    with AnsweringPeer() as peer:
-        run_client(program("put_write"), mode, *peer.target, COUNT, UNSTALL_STATS="/dev/shm/none-such",
-                   UNSTALL_LOG=tmp_path / "log", UNSTALL_REPORT=report_pattern(tmp_path))
+    run_with_peer("put_write", mode, COUNT, UNSTALL_STATS="/dev/shm/none-such", UNSTALL_LOG=tmp_path / "log",
+                  UNSTALL_REPORT=report_pattern(tmp_path))
     # a machine that is busy for 40 ms between the two writes has cured that one itself
     assert max(cured - 2, 0) <= report_of(tmp_path)["stalls_cured"] <= cured
 
 
 @pytest.mark.parametrize("name", ["one_write", "app_nodelay", "app_cork", "app_more"])
 def test_nothing_is_cured_where_nothing_was_ill(name, tmp_path):
-    with AnsweringPeer() as peer:
-        run_client(program(name), "auto", *peer.target, COUNT, UNSTALL_STATS="/dev/shm/none-such",
-                   UNSTALL_LOG=tmp_path / "log", UNSTALL_REPORT=report_pattern(tmp_path))
+    run_with_peer(name, "auto", COUNT, UNSTALL_STATS="/dev/shm/none-such", UNSTALL_LOG=tmp_path / "log",
+                  UNSTALL_REPORT=report_pattern(tmp_path))
     assert report_of(tmp_path)["stalls_cured"] == 0
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import (DESTINATION, LISTENER, STALL_MS, AnsweringPeer, least, patiently, preload_env, program,
-                     read_reports, report_pattern, run_client, run_strace, stats_directory, stats_in,
+                     read_reports, report_pattern, run_strace, run_with_peer, stats_directory, stats_in,
                      started_server)
 
 COUNT = 30
@@ -146,9 +146,8 @@ def test_the_calls_of_a_cured_connection():
 
 @pytest.mark.parametrize("value", [0, 1])
 def test_an_application_that_sets_it_itself_is_left_alone(value, tmp_path):
-    with AnsweringPeer() as peer:
-        run_client(program("app_quickack"), "nodelay", *peer.target, 12, value, UNSTALL_QUICKACK="always",
-                   UNSTALL_REPORT=report_pattern(tmp_path))
+    run_with_peer("app_quickack", "nodelay", 12, value, UNSTALL_QUICKACK="always",
+                  UNSTALL_REPORT=report_pattern(tmp_path))
     (report,) = read_reports(tmp_path)
     assert report["quickacks"] == 0
 
@@ -159,8 +158,7 @@ def test_what_the_application_spends_before_its_first_write_is_its_own():
     """connect without waiting, 300 ms of work once it is connected: as a slow start of TLS looks like."""
     def attempt():
         with stats_directory() as directory:
-            with AnsweringPeer() as peer:
-                run_client(program("late_first_write"), "observe", *peer.target, 6, UNSTALL_STATS=directory)
+            run_with_peer("late_first_write", "observe", 6, UNSTALL_STATS=directory)
             row = stats_in(directory).row(role=DESTINATION)
         assert row["first_writes"] == 1 and 290e6 <= row["first_write_ns"] < 750e6
         assert row["stalls_proved"] == 0 and row["exchange_ns"] < 400e6

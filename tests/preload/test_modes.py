@@ -5,7 +5,8 @@ import pytest
 
 from harness import (BEGIN, CURING_MODES, END, MODES, PASSING_MODES, PROCESSOR, STALL_MS, WARM, WIDE,
                      AnsweringPeer, added, is_promised, least, mode_env, patiently, pattern, program,
-                     program_calls, program_shapes, run_client, run_judged, run_strace, shape, start_shapes)
+                     program_calls, program_shapes, run_client, run_judged, run_strace, run_with_peer, shape,
+                     start_shapes)
 
 EXCHANGES = 8
 HABIT = 16  # turns of one write, as in policy.h
@@ -292,8 +293,7 @@ if PROCESSOR == "x86":
 def test_not_even_the_first_stall_happens(mode):
     """The late push comes at the second small write, so no exchange after the first waits 40 ms."""
     def second_longest_ms():
-        with AnsweringPeer() as peer:
-            done = run_client(program("put_write"), mode, *peer.target)
+        done = run_with_peer("put_write", mode)
         return sorted(done.facts["us"])[-2] / 1000
 
     assert least(second_longest_ms, STALL_MS) < STALL_MS

@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from harness import (BEGIN, CURING_MODES, END, MODES, WIDE, AnsweringPeer, SilentPeer, added,
-                     is_promised, judged, least, mode_env, pattern, program, program_shapes, run, run_client,
-                     run_judged, run_strace)
+from harness import (BEGIN, CURING_MODES, END, MODES, WIDE, AnsweringPeer, SilentPeer, added, is_promised,
+                     judged, least, mode_env, pattern, program, program_shapes, run, run_client, run_judged,
+                     run_strace, run_with_peer)
 
 EXCHANGES = 12
 
@@ -32,15 +32,13 @@ def bare_read_back():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_reads_back_what_it_set(mode, bare_read_back):
-    with AnsweringPeer() as peer:
-        done = run_client(program("options_read_back"), mode, *peer.target)
+    done = run_with_peer("options_read_back", mode)
     assert facts_lines(done.stdout) == bare_read_back
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_override_reads_back_the_same(mode, bare_read_back):
-    with AnsweringPeer() as peer:
-        done = run_client(program("options_read_back"), mode, *peer.target, UNSTALL_OVERRIDE=1)
+    done = run_with_peer("options_read_back", mode, UNSTALL_OVERRIDE=1)
     assert facts_lines(done.stdout) == bare_read_back
 
 

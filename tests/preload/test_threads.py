@@ -10,7 +10,8 @@ from functools import lru_cache
 
 import pytest
 
-from harness import MODES, STALL_MS, AnsweringPeer, mode_env, patiently, program, run_client, run_judged
+from harness import (MODES, STALL_MS, AnsweringPeer, mode_env, patiently, program, run_client, run_judged,
+                     run_with_peer)
 
 ALL = ["bare", *MODES]
 EXCHANGES = 30
@@ -20,8 +21,7 @@ TRIES = 10  # a busy machine may keep a program from having a habit, or break it
 def has_tasks(count, mode, own="none", **variables):
     """So many tasks that the program has not made; ours ends by itself 0.1 s after the last hold."""
     def attempt():
-        with AnsweringPeer() as peer:
-            done = run_client(program("own_threads"), mode, *peer.target, EXCHANGES, 0, own, 0, **variables)
+        done = run_with_peer("own_threads", mode, EXCHANGES, 0, own, 0, **variables)
         assert done.facts["after"] - done.facts["before"] == count
     patiently(attempt)
 
@@ -62,9 +62,8 @@ def test_a_program_that_forks_has_its_own_tasks_only_and_holds_on(mode):
     holds = mode in ("auto", "cork", "coalesce")
 
     def attempt():
-        with AnsweringPeer() as peer:
-            done = run_client(program("forks_between"), mode, *peer.target, EXCHANGES, 0,
-                              FORKS if holds else 20, UNSTALL_THREAD="always")
+        done = run_with_peer("forks_between", mode, EXCHANGES, 0, FORKS if holds else 20,
+                             UNSTALL_THREAD="always")
         assert done.facts["after"] == 1
         assert done.facts["before"] == 1 + holds
         assert not holds or done.segments < 1.5
@@ -77,8 +76,7 @@ PAUSE_MS = 150  # the thread ends 100 ms after the last hold
 @pytest.mark.parametrize("mode", ["auto", "cork"])
 def test_a_turn_after_a_pause_does_not_wait_for_the_threads_start(mode):
     def attempt():
-        with AnsweringPeer() as peer:
-            done = run_client(program("own_threads"), mode, *peer.target, 12, 0, "thread", PAUSE_MS)
+        done = run_with_peer("own_threads", mode, 12, 0, "thread", PAUSE_MS)
         assert done.facts["after"] == done.facts["before"]
         assert done.segments == 2, "not held"
         assert done.median_ms - PAUSE_MS < STALL_MS
@@ -87,8 +85,7 @@ def test_a_turn_after_a_pause_does_not_wait_for_the_threads_start(mode):
 
 def test_starting_anew_fills_no_memory():
     """The thread's storage was cleared for the next start: 16 MB in a program with 8 MB of thread-locals."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("large_storage"), "cork", *peer.target, 4, UNSTALL_THREAD="always")
+    done = run_with_peer("large_storage", "cork", 4, UNSTALL_THREAD="always")
     assert done.facts["grown_kb"] < 4096
 
 
@@ -99,8 +96,7 @@ def test_starting_anew_fills_no_memory():
 def habits(mode):
     """The run of changes_habit in which holds were seen, or the last one of all tries."""
     for _ in range(TRIES):
-        with AnsweringPeer() as peer:
-            done = run_client(program("changes_habit"), mode, *peer.target, EXCHANGES)
+        done = run_with_peer("changes_habit", mode, EXCHANGES)
         if done.facts["held"][0]:
             break
     return done.facts
@@ -165,8 +161,7 @@ def test_a_busy_machine_does_not_end_a_habit(what, goes_on):
 @pytest.mark.unstarved
 def test_a_habit_makes_one_segment_a_turn():
     for _ in range(TRIES):
-        with AnsweringPeer() as peer:
-            done = run_client(program("put_write"), "auto", *peer.target, 100)
+        done = run_with_peer("put_write", "auto", 100)
         if done.segments <= 1.25:
             return
     assert done.segments <= 1.25
@@ -182,8 +177,7 @@ def test_cork_without_a_thread_is_cork_until_read():
 
 @pytest.mark.parametrize("mode", ["auto", "cork", "coalesce"])
 def test_with_a_thread_the_window_is_the_bound(mode):
-    with AnsweringPeer() as peer:
-        done = run_client(program("changes_habit"), mode, *peer.target, EXCHANGES, UNSTALL_THREAD="always")
+    done = run_with_peer("changes_habit", mode, EXCHANGES, UNSTALL_THREAD="always")
     assert sorted(done.facts["kept_ms"])[len(done.facts["kept_ms"]) // 2] < 40
 
 
@@ -193,8 +187,7 @@ def test_with_a_thread_the_window_is_the_bound(mode):
 @pytest.mark.parametrize("mode", ALL)
 def test_a_signal_that_the_program_blocks_reaches_no_other_thread(mode, how):
     """SIGRTMIN killed the process or ran its handler in our thread: SIGRTMIN is 34, not one of libc's own."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("timer_signal"), mode, *peer.target, 8, 0, how, UNSTALL_THREAD="always")
+    done = run_with_peer("timer_signal", mode, 8, 0, how, UNSTALL_THREAD="always")
     assert done.facts["taken"] > 0 and done.facts["elsewhere"] == 0
     if how == "wait":
         assert done.facts["taken"] == 20
@@ -204,17 +197,13 @@ def test_a_signal_that_the_program_blocks_reaches_no_other_thread(mode, how):
 @pytest.mark.parametrize("mode", ALL)
 def test_a_handler_forks_while_the_program_allocates(mode, thread):
     """libc's fork waited for malloc's lock, which the interrupted code held: libc knew a second thread."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("forks_in_handler"), mode, *peer.target, 12, timeout=60,
-                          UNSTALL_THREAD=thread)
+    done = run_with_peer("forks_in_handler", mode, 12, timeout=60, UNSTALL_THREAD=thread)
     assert done.facts["forks"] >= 300
 
 
 def test_a_child_forked_while_our_thread_ends_does_not_wait_for_it():
     """The child of a handler went on waiting for a thread that only its parent had: 13 of 150 hung."""
-    with AnsweringPeer() as peer:
-        done = run_client(program("forks_beneath_stop"), "cork", *peer.target, 150, timeout=300,
-                          UNSTALL_THREAD="always")
+    done = run_with_peer("forks_beneath_stop", "cork", 150, timeout=300, UNSTALL_THREAD="always")
     assert done.facts["made"] == 150 and done.facts["hung"] == 0
 
 
