@@ -20,9 +20,9 @@ from runner.wells import by_birth, compare
 
 pytestmark = pytest.mark.no_library
 
-EXCHANGE = Victim("", "client", (), None, segments={"treated": 1})
-NEWER = Victim("", "client", (), None, well=lambda: "program 2")
-WHOLE_RUN = Victim("", "client", (), None, whole_run=True)
+EXCHANGE = Victim("client", (), None, segments={"treated": 1})
+NEWER = Victim("client", (), None, well=lambda: "program 2")
+WHOLE_RUN = Victim("client", (), None, whole_run=True)
 BARE_RUNS = (52.0,) * 10
 
 
@@ -79,7 +79,7 @@ def test_only_noise_is_measured_again(victim, expects, median, segments, noise):
     ({"role": "listener", "peer_stalls": 3}, True),
 ])
 def test_only_the_numbers_of_a_report_are_measured_again(planted, noise):
-    victim, treatment = Victim("", "client", (), None, verdict=STALLS), Treatment("observe", "stalls")
+    victim, treatment = Victim("client", (), None, verdict=STALLS), Treatment("observe", "stalls")
     measurement = Measurement((44.0,) * 10, observed=report(**planted))
     found = complaints(victim, treatment, measurement)
     assert found and may_be_noise(victim, treatment, measurement, found) == noise
@@ -332,13 +332,13 @@ def report(kind="stalls", role="destination", sentence=f"x loses 44 ms: {STALLS}
     (report("unseen", sentence=UNSEEN, proved=1), UNSEEN, "the verdict is unseen, with"),
 ])
 def test_a_report_on_a_victim_is_judged(found, expected, judgement):
-    victim = Victim("", "client", (), None, verdict=expected)
+    victim = Victim("client", (), None, verdict=expected)
     wrong = complaints(victim, Treatment("observe", "stalls"), Measurement((44.0,) * 10, observed=found))
     assert not wrong if judgement == "right" else judgement in wrong[0]
 
 
 def test_another_pair_of_pieces_is_seen():
-    victim = Victim("", "client", (), None, verdict=STALLS, pieces=(9, 34))
+    victim = Victim("client", (), None, verdict=STALLS, pieces=(9, 34))
     for pieces, said in (((9, 34), 0), ((26, 9), 1), ((), 1)):
         found = replace(report(), pieces=pieces)
         wrong = complaints(victim, Treatment("observe", "stalls"), Measurement((44.0,) * 10, observed=found))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A bash script as client: each printf has the connection as its standard output for as long as it runs."""
+"""A bash script sends a request through /dev/tcp by two printfs; bash writes each on descriptor 1, a
+duplicate of the socket."""
 
 from pathlib import Path
 
@@ -28,8 +29,6 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="a bash script sends a request through /dev/tcp by two printfs; bash writes each on descriptor 1,"
-          " a duplicate of the socket",
     sick="client",
     needs=("bash",),
     measure=measure,

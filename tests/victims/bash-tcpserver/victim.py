@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A bash script under tcpserver: the connection is descriptors 0 and 1, and printf is stdio inside."""
+"""A bash script under tcpserver answers by two printfs; bash writes each by stdio on descriptor 1."""
 
 from pathlib import Path
 
@@ -29,7 +29,6 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="a bash script under tcpserver answers by two printfs; bash writes each by stdio on descriptor 1",
     sick="server",
     needs=("tcpserver", "bash"),
     measure=measure,

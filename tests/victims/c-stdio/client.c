@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * client PORT EXCHANGES: the classic of the textbooks, a FILE for each direction made from a dup; a head and
- * a body, each followed by fflush, then fgets.
+ * client PORT EXCHANGES BODY: the classic of the textbooks, a FILE for each direction made from a dup; a
+ * head and a body, each followed by fflush, then fgets.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 int main(int count, char **words) {
     struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_port = htons((unsigned short)atoi(words[count - 2])),
+                                  .sin_port = htons((unsigned short)atoi(words[count - 3])),
                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
@@ -20,10 +20,11 @@ int main(int count, char **words) {
     FILE *in = fdopen(fd, "r");
     FILE *out = fdopen(dup(fd), "w");
     char line[512];
-    for (int number = atoi(words[count - 1]); number > 0; number--) {
-        fprintf(out, "POST /order HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n");
+    for (int number = atoi(words[count - 2]); number > 0; number--) {
+        fprintf(out, "POST /order HTTP/1.1\r\nHost: localhost\r\nContent-Length: %zu\r\n\r\n",
+                strlen(words[count - 1]));
         fflush(out);
-        fputs("order=one", out);
+        fputs(words[count - 1], out);
         fflush(out);
         while (fgets(line, sizeof(line), in) && strncmp(line, "answer ", 7) != 0)
             ;

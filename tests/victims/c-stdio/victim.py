@@ -1,25 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""stdio over a socket: the writes happen inside libc."""
+"""A C program sends a request by fdopen, fprintf and fflush on a socket, as textbooks show it."""
 
 from pathlib import Path
 
 from harness import compile_c
-from runner import Affected, Victim, run_client
-
-HERE = Path(__file__).parent
-EXCHANGES = 15
-
-
-def measure(treatment, scratch):
-    binary = compile_c(HERE / "client.c")
-    return run_client(treatment, scratch, lambda port: [binary, port, EXCHANGES], b"order=one", EXCHANGES)
-
+from runner import Affected, Victim, posts
 
 VICTIM = Victim(
-    story="a C program sends a request by fdopen, fprintf and fflush on a socket, as textbooks show it",
     sick="client",
     needs=("gcc",),
-    measure=measure,
+    measure=posts(lambda: compile_c(Path(__file__).with_name("client.c")), exchanges=15),
     verdict="writes bypass the library: with 127.0.0.1:",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
     affected=Affected(

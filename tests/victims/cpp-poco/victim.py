@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""C++ streams over a socket: std::endl flushes."""
+"""A line server on POCO's ServerSocket and SocketStream; each std::endl is a send."""
 
 from pathlib import Path
 
@@ -16,13 +16,10 @@ def binary():
 
 
 VICTIM = Victim(
-    story="a line server on POCO's ServerSocket and SocketStream; each std::endl is a send",
     sick="server",
     needs=("g++",),
     packages=("libpoco-dev",),
     measure=line_server(binary),
-    verdict="it sends each answer in two small writes and Nagle holds the second",
-    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(
         software="POCO, SocketStream with std::endl",
         package="libpoco-dev",

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""DNS over TCP: a resolver sends its questions without waiting (RFC 7766); dnsmasq forks for a connection."""
+"""dnsmasq gets two questions at once over TCP: it reads a length and a question, answers, and reads the next;
+a child that it forks has the connection."""
 
 import struct
 
-from runner import Affected, Victim, run_pipelined
+from runner import Affected, Victim, run_asked
 
-EXCHANGES = 20
 NAMES = ("door", "window")
 COMMAND = ("--keep-in-foreground --conf-file=/dev/null --pid-file= --no-resolv --no-hosts --bind-interfaces "
            "--listen-address=127.0.0.1 --user=root --address=/house.test/10.0.0.7").split()
@@ -38,13 +38,11 @@ def right(number, so_far):
 
 
 def measure(treatment, scratch):
-    return run_pipelined(treatment, scratch, lambda port: ["dnsmasq", *COMMAND, f"--port={port}"], EXCHANGES,
-                         requests, right, pid=lambda server: server.processes()[1])
+    return run_asked(treatment, scratch, lambda port: ["dnsmasq", *COMMAND, f"--port={port}"],
+                     requests, right, pid=lambda server: server.processes()[1])
 
 
 VICTIM = Victim(
-    story="dnsmasq gets two questions at once over TCP: it reads a length and a question, answers, and reads "
-          "the next; a child that it forks has the connection",
     sick="server",
     needs=("dnsmasq",),
     measure=measure,

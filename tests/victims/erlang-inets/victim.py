@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Erlang's own web server (inets) with a small file; Erlang sets TCP_NODELAY=0 by itself."""
+"""httpd of Erlang's inets sends header and file by two sends (gen_tcp has {nodelay, false} by default)."""
 
 from runner import Affected, Victim, run_http_server
 
@@ -33,13 +33,10 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="httpd of Erlang's inets sends header and file by two sends (gen_tcp has {nodelay, false} by "
-          "default)",
     sick="server",
     needs=("erl",),
     packages=("erlang-inets",),
     measure=measure,
-    verdict="it sends each answer in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
     affected=Affected(
         software="Erlang/OTP, httpd of inets",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""geventhttpclient before its change 85, from source: header and body by two sends."""
+"""geventhttpclient 1.3.1, before its change 85, calls sendall for the head and sendall for the body."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -47,13 +47,10 @@ def tens(treatment, scratch, python):
 
 
 VICTIM = Victim(
-    story="geventhttpclient 1.3.1, before its change 85, calls sendall for the head and sendall for the body",
     sick="client",
     needs=("gcc", "nginx"),
     packages=("python3-venv", "python3-dev"),
     measure=measure,
-    verdict="it sends each message in two small writes and Nagle holds the second",
-    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     heavy=True,
     affected=Affected(
         software="geventhttpclient",

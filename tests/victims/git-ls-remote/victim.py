@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""git ls-remote from a git daemon: git writes to a dup of the descriptor that it reads."""
+"""git ls-remote writes its command in small packets, to a dup of the socket that it reads."""
 
-import json
 import time
+from dataclasses import replace
 
 from harness import run
-from runner import BARE, Affected, CountingRelay, Daemon, Measurement, Victim
+from runner import BARE, Affected, CountingRelay, Daemon, Victim, whole_runs
 
-RUNS, COUNTED = 12, 5
+COUNTED = 5
 # Nothing of the machine's own settings.
 SETTINGS = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMINAL_PROMPT": "0",
             "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@localhost",
@@ -30,17 +30,6 @@ def repository(scratch):
     for ref in refs:
         git("update-ref", ref, commit)
     return "".join(f"{commit}\t{ref}\n" for ref in ["HEAD", *refs])
-
-
-def assert_loaded(treatment, scratch):
-    """A run of git is over too soon to be looked at: its own report says that the library was there."""
-    if not treatment.reports:
-        return
-    # One line a program: a process that calls exec reports before it.
-    reports = [json.loads(line) for path in scratch.glob("report-*.json")
-               for line in path.read_text("utf-8").splitlines()]
-    own = [report for report in reports if report["program"] == "git" and report["mode"] == treatment.name]
-    assert len(own) >= RUNS, f"{len(own)} reports of git in {RUNS} runs"
 
 
 def ls_remote(port, env, expected):
@@ -68,25 +57,16 @@ def measure(treatment, scratch):
         return ["git", "daemon", "--listen=127.0.0.1", f"--port={port}", "--reuseaddr",
                 f"--base-path={scratch}"]
 
-    bare_env = BARE.env(**SETTINGS)
-    env = treatment.env(**SETTINGS, **treatment.report_to(scratch / "report-%p.json"))
-    times, bare = [], []
-    with Daemon(command, bare_env, scratch, "git-daemon") as daemon:
-        for _ in range(RUNS):
-            if treatment is not BARE:
-                bare.append(ls_remote(daemon.port, bare_env, expected))
-            times.append(ls_remote(daemon.port, env, expected))
-        assert_loaded(treatment, scratch)
-        segments = count(daemon.port, env, expected)
-    return Measurement(tuple(times[1:]), segments, bare_ms=tuple(bare[1:]))
+    with Daemon(command, BARE.env(**SETTINGS), scratch, "git-daemon") as daemon:
+        found, env = whole_runs(treatment, scratch, "git", lambda env: ls_remote(daemon.port, env, expected),
+                                **SETTINGS)
+        return replace(found, segments=count(daemon.port, env, expected))
 
 
 VICTIM = Victim(
-    story="git ls-remote writes its command in small packets, to a dup of the socket that it reads",
     sick="client",
     needs=("git",),
     measure=measure,
-    verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 11, "cork": 3, "coalesce": 3, "auto": 11},
     whole_run=True,
     affected=Affected(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""hyper 0.13 behind a wrapper type that forgets the vectored write: head and body of a response apart."""
+"""Avast's urlite uses hyper 0.13 with http1_writev(true); its type around TcpStream has no vectored
+writes."""
 
 from pathlib import Path
 
@@ -28,13 +29,9 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="Avast's urlite uses hyper 0.13 with http1_writev(true); its type around TcpStream has no "
-          "vectored writes",
     sick="server",
     needs=("cargo",),
     measure=measure,
-    verdict="it sends each answer in two small writes and Nagle holds the second",
-    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     heavy=True,
     affected=Affected(
         software="hyper behind a stream type without vectored writes",

@@ -1,29 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""LuaSocket's smtp module pumps a mail chunk by chunk: headers, body, final dot."""
+"""LuaSocket's socket.smtp sends headers, body and the final dot by separate sends, as an LTN12 pump passes
+them on."""
 
 from pathlib import Path
 
-from runner import Affected, SmtpPeer, Victim, run_mailer
+from runner import Affected, SmtpPeer, Victim, mails
 
-HERE = Path(__file__).parent
-EXCHANGES = 15
-
-
-def measure(treatment, scratch):
-    peer = SmtpPeer()
-    result = run_mailer(treatment, scratch,
-                        lambda port: ["lua5.4", HERE / "client.lua", port, EXCHANGES], peer, EXCHANGES)
-    assert len(peer.mails) == EXCHANGES
-    assert all(b"this is mail %d." % number in mail for number, mail in enumerate(peer.mails, 1)), peer.mails
-    return result
+def got(peer):
+    return len(peer.mails) == 15 and all(
+        b"this is mail %d." % number in mail for number, mail in enumerate(peer.mails, 1))
 
 
 VICTIM = Victim(
-    story="LuaSocket's socket.smtp sends headers, body and the final dot by separate sends, as an LTN12 "
-          "pump passes them on",
     sick="client",
     needs=("lua5.4",),
-    measure=measure,
+    measure=mails("lua5.4", Path(__file__).with_name("client.lua"), peer=SmtpPeer, got=got),
     verdict="it sends each message in three small writes and Nagle holds all but the first",
     segments={"nodelay": 6, "cork": 4, "coalesce": 4, "auto": 4},
     affected=Affected(

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""A Modbus server reads each request by exact lengths; a client that asks for two registers at once waits."""
+"""A Modbus server on libmodbus gets two requests at once (libmodbus#849): it reads one by exact lengths,
+answers, and reads the next."""
 
 import struct
 from pathlib import Path
 
 from harness import compile_c
-from runner import Affected, Victim, run_pipelined
+from runner import Affected, Victim, all_there, asked
 
-HERE = Path(__file__).parent
-EXCHANGES = 20
 READ_HOLDING = 3
 
 
@@ -24,25 +23,16 @@ def requests(number):
 
 
 def right(number, so_far):
-    answers = b"".join(framed(2 * number + which, struct.pack(">BBH", READ_HOLDING, 2, 1000 + which))
-                       for which in range(2))
-    assert answers.startswith(so_far), so_far
-    return so_far == answers
-
-
-def measure(treatment, scratch):
-    server = compile_c(HERE / "server.c", libraries=["modbus"])
-    return run_pipelined(treatment, scratch, lambda port: [server, port, *treatment.words], EXCHANGES,
-                         requests, right)
+    return all_there(so_far, b"".join(
+        framed(2 * number + which, struct.pack(">BBH", READ_HOLDING, 2, 1000 + which)) for which in range(2)))
 
 
 VICTIM = Victim(
-    story="a Modbus server on libmodbus gets two requests at once (libmodbus#849): it reads one by exact "
-          "lengths, answers, and reads the next",
     sick="server",
     needs=("gcc",),
     packages=("libmodbus-dev",),
-    measure=measure,
+    measure=asked(lambda: compile_c(Path(__file__).with_name("server.c"), libraries=["modbus"]),
+                  requests=requests, right=right),
     verdict="it sends a small answer while the one before is not acknowledged yet, and Nagle holds it",
     pieces=(11, 11),
     segments={"nodelay": 2, "auto": 2},

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""An MQTT subscriber with QoS 1: two messages that arrive at once are read and confirmed one by one."""
+"""mosquitto_sub gets two messages of QoS 1 at once: it reads one by exact lengths, confirms it, and reads the
+next (its own cure: --nodelay)."""
 
 import re
 import shutil
@@ -32,8 +33,6 @@ def reads_ahead():
 
 
 VICTIM = Victim(
-    story="mosquitto_sub gets two messages of QoS 1 at once: it reads one by exact lengths, confirms it, and "
-          "reads the next (its own cure: --nodelay)",
     sick="client",
     needs=("mosquitto_sub",),
     measure=measure,

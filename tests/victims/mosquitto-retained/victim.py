@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""An MQTT broker: SUBSCRIBE is answered by SUBACK and the retained messages, a write each."""
+"""mosquitto writes SUBACK and each retained message by separate writes (its own cure: set_tcp_nodelay
+true)."""
 
 import struct
 
@@ -42,13 +43,9 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="mosquitto writes SUBACK and each retained message by separate writes (its own cure: "
-          "set_tcp_nodelay true)",
     sick="server",
     needs=("mosquitto",),
     measure=measure,
-    verdict="it sends each answer in two small writes and Nagle holds the second",
-    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(
         software="Mosquitto, retained messages",
         package="mosquitto",

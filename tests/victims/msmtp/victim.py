@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""msmtp, a sendmail of our days: each line of a mail is a send; a connection a mail."""
+"""msmtp sends a mail line by line (smtp_send_mail), so a mail of two lines stalls at its end."""
 
-import json
 import subprocess
 import time
+from dataclasses import replace
 
-from runner import BARE, Affected, Measurement, SmtpPeer, Victim
+from runner import Affected, SmtpPeer, Victim, whole_runs
 
-RUNS = 12
 MAIL = b"Subject: hello\nFrom: a@localhost\nTo: b@localhost\n\nDear b,\nthis is a mail.\n"
 
 
@@ -21,32 +20,18 @@ def send(port, env):
     return (time.monotonic_ns() - begin) / 1e6
 
 
-def assert_loaded(treatment, scratch):
-    """A run is over too soon to be looked at: its own report says that the library was there."""
-    reports = [json.loads(path.read_text("utf-8")) for path in scratch.glob("report-*.json")]
-    own = [report for report in reports if report["program"] == "msmtp" and report["mode"] == treatment.name]
-    assert len(own) == RUNS or not treatment.reports, f"{len(own)} reports of msmtp in {RUNS} runs"
-
-
 def measure(treatment, scratch):
-    env = treatment.env(**treatment.report_to(scratch / "report-%p.json"))
-    times, bare = [], []
     with SmtpPeer() as peer:
         peer.meet(None)
-        for _ in range(RUNS):
-            if treatment is not BARE:
-                bare.append(send(peer.port, BARE.env()))
-            times.append(send(peer.port, env))
-    assert len(peer.mails) == len(times) + len(bare) and all(b"this is a mail." in mail
-                                                             for mail in peer.mails)
-    assert_loaded(treatment, scratch)
+        found, _ = whole_runs(treatment, scratch, "msmtp", lambda env: send(peer.port, env))
+    assert len(peer.mails) == 12 * (2 if found.bare_ms else 1), peer.mails
+    assert all(b"this is a mail." in mail for mail in peer.mails), peer.mails
     # Of each mail one connection: its segments, the greeting's and all commands' among them.
-    own = peer.counts[1::2] if bare else peer.counts
-    return Measurement(tuple(times[1:]), sum(own) / len(own), bare_ms=tuple(bare[1:]))
+    own = peer.counts[1::2] if found.bare_ms else peer.counts
+    return replace(found, segments=sum(own) / len(own))
 
 
 VICTIM = Victim(
-    story="msmtp sends a mail line by line (smtp_send_mail), so a mail of two lines stalls at its end",
     sick="client",
     needs=("msmtp",),
     measure=measure,

@@ -1,37 +1,30 @@
 # SPDX-License-Identifier: MIT
-"""The server of multiprocessing-pipelined, with answers over 16 KB: their length is a write of its own."""
+"""Python's multiprocessing.connection over TCP writes the length of a message of more than 16 KB and then the
+message."""
 
 import struct
 from pathlib import Path
 
-from runner import Affected, Daemon, Driver, Victim, measured
+from runner import Affected, Victim, all_there, asked
 
 SERVER = Path(__file__).parents[1] / "multiprocessing-pipelined" / "server.py"
-EXCHANGES = 20
 SIZE = 20000
 
 
-def measure(treatment, scratch):
-    with Daemon(lambda port: ["/usr/bin/python3", SERVER, port, SIZE], treatment.env(), scratch) as server:
-        with Driver(server.port) as driver:
-            for number in range(EXCHANGES):
-                text = f"number {number}".encode()
-                answer = driver.exchange(struct.pack(">i", len(text)) + text,
-                                         lambda so_far: len(so_far) == 4 + SIZE)
-                assert answer == struct.pack(">i", SIZE) + text.ljust(SIZE, b"."), answer[:40]
-            treatment.assert_in(server.pid)
-    return measured(driver.times_ms, driver.counts)
+def message(number, size=0):
+    text = f"number {number}".encode().ljust(size, b".")
+    return struct.pack(">i", len(text)) + text
+
+
+def right(number, so_far):
+    return all_there(so_far, message(number, SIZE))
 
 
 VICTIM = Victim(
-    story="Python's multiprocessing.connection over TCP writes the length of a message of more than 16 KB "
-          "and then the message",
     sick="server",
     needs=("/usr/bin/python3",),
-    measure=measure,
-    verdict="it sends each answer in two small writes and Nagle holds the second",
+    measure=asked("/usr/bin/python3", SERVER, more=[SIZE], requests=message, right=right),
     pieces=(4, 20000),
-    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(
         software="CPython, multiprocessing.connection over AF_INET",
         package="python3.11",

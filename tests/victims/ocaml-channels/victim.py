@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""OCaml's channels over a socket; a process a connection."""
+"""A server by OCaml's Unix.establish_server flushes its channel (%!) after each line of an answer."""
 
 from pathlib import Path
 
@@ -17,12 +17,9 @@ def binary():
 
 
 VICTIM = Victim(
-    story="a server by OCaml's Unix.establish_server flushes its channel (%!) after each line of an answer",
     sick="server",
     needs=("ocamlopt",),
     measure=line_server(binary),
-    verdict="it sends each answer in two small writes and Nagle holds the second",
-    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(
         software="OCaml, Unix.establish_server",
         package="ocaml",

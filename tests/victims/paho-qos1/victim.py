@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""As mosquitto-qos1, with Eclipse Paho in Python."""
+"""A subscriber on Eclipse Paho gets two messages of QoS 1 at once: it reads one by exact lengths, confirms
+it, and reads the next."""
 
 from pathlib import Path
 
@@ -18,8 +19,6 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="a subscriber on Eclipse Paho gets two messages of QoS 1 at once: it reads one by exact lengths, "
-          "confirms it, and reads the next",
     sick="client",
     needs=("/usr/bin/python3",),
     packages=("python3-paho-mqtt",),

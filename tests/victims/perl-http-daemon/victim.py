@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Perl's HTTP::Daemon."""
+"""HTTP::Daemon of libwww-perl prints status line, headers and content one by one."""
 
 from pathlib import Path
 
 from runner import Affected, Victim, orders
 
 VICTIM = Victim(
-    story="HTTP::Daemon of libwww-perl prints status line, headers and content one by one",
     sick="server",
     needs=("/usr/bin/perl",),
     packages=("libhttp-daemon-perl",),

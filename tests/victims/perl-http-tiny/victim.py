@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Perl's HTTP::Tiny: header block and content are two syswrites, a select before each."""
+"""HTTP::Tiny before 0.091, in Perl's core, writes header and content by two writes, each after a select;
+newer ones set TCP_NODELAY."""
 
 import subprocess
 from pathlib import Path
@@ -15,14 +16,10 @@ def well():
 
 
 VICTIM = Victim(
-    story="HTTP::Tiny before 0.091, in Perl's core, writes header and content by two writes, each after a "
-          "select; newer ones set TCP_NODELAY",
     sick="client",
     needs=("/usr/bin/perl",),
     measure=posts("/usr/bin/perl", Path(__file__).with_name("client.pl"), exchanges=25),
-    verdict="it sends each message in two small writes and Nagle holds the second",
     well=well,
-    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(
         software="Perl, HTTP::Tiny before 0.091, post",
         package="perl",

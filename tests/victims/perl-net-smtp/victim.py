@@ -1,29 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Perl's Net::SMTP: each datasend, and the final dot, is a syswrite."""
+"""Net::SMTP, in Perl's core, writes headers, text and the final dot of a mail by separate writes."""
 
 from pathlib import Path
 
-from runner import Affected, SmtpPeer, Victim, run_mailer
+from runner import Affected, SmtpPeer, Victim, mails
 
-HERE = Path(__file__).parent
-EXCHANGES = 15
-
-
-def measure(treatment, scratch):
-    peer = SmtpPeer()
-    result = run_mailer(treatment, scratch,
-                        lambda port: ["/usr/bin/perl", HERE / "client.pl", port, EXCHANGES, *treatment.words],
-                        peer, EXCHANGES)
-    assert peer.mails == [b"Subject: %d\r\n\r\nDear b,\r\nthis is mail %d." % (number, number)
-                          for number in range(1, EXCHANGES + 1)], peer.mails
-    return result
+def got(peer):
+    return peer.mails == [b"Subject: %d\r\n\r\nDear b,\r\nthis is mail %d." % (number, number)
+                          for number in range(1, 16)]
 
 
 VICTIM = Victim(
-    story="Net::SMTP, in Perl's core, writes headers, text and the final dot of a mail by separate writes",
     sick="client",
     needs=("/usr/bin/perl",),
-    measure=measure,
+    measure=mails("/usr/bin/perl", Path(__file__).with_name("client.pl"), peer=SmtpPeer, got=got),
     verdict="it sends each message in three small writes and Nagle holds all but the first",
     segments={"nodelay": 6, "cork": 4, "coalesce": 4, "auto": 4},
     affected=Affected(

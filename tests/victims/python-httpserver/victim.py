@@ -1,40 +1,27 @@
 # SPDX-License-Identifier: MIT
-"""Python's http.server: end_headers() flushes, the body is a write of its own."""
+"""http.server with protocol_version HTTP/1.1 sends headers and file by two sends."""
 
 from pathlib import Path
 
-from runner import Affected, Daemon, Driver, Victim, measured
+from runner import Affected, Victim, run_http_server
 
 HERE = Path(__file__).parent
-EXCHANGES = 25
 BODY = b"a small file\n" * 20
 
 
 def measure(treatment, scratch):
-    files = scratch / "files"
-    files.mkdir()
-    (files / "small.txt").write_bytes(BODY)
+    (scratch / "small.txt").write_bytes(BODY)
 
     def command(port):
-        return ["/usr/bin/python3", HERE / "server.py", port, files, *treatment.words]
+        return ["/usr/bin/python3", HERE / "server.py", port, scratch, *treatment.words]
 
-    with Daemon(command, treatment.env(), scratch, "python") as server, Driver(server.port) as driver:
-        treatment.assert_in(server.pid)
-        for _ in range(EXCHANGES):
-            answer = driver.exchange(b"GET /small.txt HTTP/1.1\r\nHost: localhost\r\n\r\n",
-                                     lambda so_far: so_far.endswith(b"\r\n\r\n" + BODY))
-            head = answer[:-len(BODY)]
-            assert head.startswith(b"HTTP/1.1 200 OK") and head.count(b"\r\n\r\n") == 1, answer
-    return measured(driver.times_ms, driver.counts)
+    return run_http_server(treatment, scratch, command, 25, "/small.txt", BODY)
 
 
 VICTIM = Victim(
-    story="http.server with protocol_version HTTP/1.1 sends headers and file by two sends",
     sick="server",
     needs=("/usr/bin/python3",),
     measure=measure,
-    verdict="it sends each answer in two small writes and Nagle holds the second",
-    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(
         software="CPython, http.server with HTTP/1.1",
         package="python3.11",

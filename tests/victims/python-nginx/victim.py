@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The plainest of all: a client that sends header and body apart."""
+"""A Python client posts header and body by two sends to nginx, as geventhttpclient once did."""
 
 import json
 from pathlib import Path
@@ -21,10 +21,7 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="a Python client posts header and body by two sends to nginx, as geventhttpclient once did",
     sick="client",
     needs=("nginx",),
     measure=measure,
-    verdict="it sends each message in two small writes and Nagle holds the second",
-    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
 )

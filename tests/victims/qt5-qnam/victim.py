@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""QNetworkAccessManager of Qt 5 posts to nginx: header and body apart, a poll between."""
+"""KDAB reports 20 SOAP requests that take a second: QNetworkAccessManager writes header and body apart; only
+Qt 6 joins them."""
 
 from runner import Affected, Victim
 from runner.qnam import measure_qnam
@@ -10,13 +11,10 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="KDAB reports 20 SOAP requests that take a second: QNetworkAccessManager writes header and body "
-          "apart; only Qt 6 joins them",
     sick="client",
     needs=("g++", "pkg-config", "nginx", "openssl"),
     packages=("qtbase5-dev",),
     measure=measure,
-    verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
     affected=Affected(
         software="Qt 5, QNetworkAccessManager, post",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""QNetworkAccessManager of Qt 6 against nginx over TLS: slow at first, and not because of TCP."""
+"""QTBUG-119614: Qt 6's first HTTPS request is slow because TLS starts slowly, not because of TCP."""
 
 import json
 
@@ -72,7 +72,6 @@ def also(scratch):
 
 
 WELL = Well(
-    story="QTBUG-119614: Qt 6's first HTTPS request is slow because TLS starts slowly, not because of TCP",
     needs=("g++", "pkg-config", "nginx", "openssl"),
     packages=("qt6-base-dev",),
     drive=drive,

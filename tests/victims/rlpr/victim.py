@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""rlpr: a control file and a data file for each print job, and behind each a zero byte of its own."""
+"""rlpr writes a file, and by another write the zero byte that ends it (RFC 1179); then it waits for a
+byte."""
 
 import subprocess
 
@@ -53,12 +54,9 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="rlpr writes a file, and by another write the zero byte that ends it (RFC 1179); then it waits "
-          "for a byte",
     sick="client",
     needs=("rlpr",),
     measure=measure,
-    verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 7, "cork": 2, "coalesce": 2, "auto": 2},
     affected=Affected(
         software="rlpr, and each client of LPD (RFC 1179)",

@@ -7,9 +7,8 @@ the sick program with treatment.env(), and everything else bare; drives it over 
 that each answer is right and that the preload is where it should be (treatment.assert_in), and returns
 measured(times, segment counts).  The helpers for that:
 
-    a sick client   posts() or run_client() for HTTP; run_mailer() with an SmtpPeer, an ImapPeer or another
-                   TalkPeer
-    a sick server   orders(), line_server(), run_http_server(), run_pipelined(); or a Daemon and a Driver;
+    a sick client   posts() or run_client() for HTTP; mails(); talk() with another TalkPeer; whole_runs()
+    a sick server   orders(), line_server(), run_http_server(), asked(); or a Daemon and a Driver;
                    under load measure_load()
     to build it     compiled(), made(), compile_java(), harness.compile_c()
 
@@ -20,7 +19,8 @@ A program that is well has a `well.py` with WELL (see wells.py). A column of the
 and the modes in treatments.py, the two simple preloads in preloads.py and ../preloads/.
 """
 
-from .client import POSTED, posts, run_client, run_mailer, talk
+from .asked import all_there, asked, run_asked
+from .client import POSTED, mails, posts, run_client, talk
 from .compiled import build, compiled, made
 from .counting_relay import CountingRelay
 from .daemon import Daemon
@@ -30,17 +30,17 @@ from .http_server import orders, run_http_server
 from .imap_peer import ImapPeer
 from .in_turns import Turns, compared, in_turns, on_one_core
 from .java import compile_java, joins_headers_and_body
-from .line_server import line_server, run_line_server
+from .line_server import line_server
 from .load import measure_load
 from .judge import CURED_MS, STALLING_MS, complaints, may_be_noise
 from .measurement import Measurement, WARM, measured
 from .mqtt_broker import MqttBroker
 from .nginx import Nginx
 from .observed import UNSEEN, Observed, wrong_of_well
-from .pipelined import run_pipelined
 from .preloads import SIMPLE, simple
 from .smtp_peer import SmtpPeer
 from .talk_peer import TalkPeer
 from .treatments import BARE, OWN, TREATMENTS, Treatment
 from .victims import Affected, Victim, load, victims
+from .whole_runs import whole_runs
 from .wells import Well, load_well, wells

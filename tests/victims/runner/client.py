@@ -44,9 +44,13 @@ def posts(*words, exchanges):
     return measures(words, lambda *of: run_client(*of, POSTED.encode(), exchanges), exchanges, POSTED)
 
 
-def run_mailer(treatment, scratch, command, peer, exchanges, **variables):
-    """Run a client that says nothing; a Measurement of the peer's exchanges."""
-    with peer:
-        talk(peer, treatment, scratch, command, **variables)
-    assert len(peer.times_ms) >= exchanges - 1, f"{len(peer.times_ms)} exchanges timed"
-    return measured(peer.times_ms, peer.counts[1:])
+def mails(*words, peer, got, exchanges=15):
+    """The measure() of a victim that says nothing: WORDS PORT EXCHANGES; got(peer) is asked in the end."""
+    def run(treatment, scratch, command):
+        with peer() as far:
+            talk(far, treatment, scratch, command)
+        assert len(far.times_ms) >= exchanges - 1, f"{len(far.times_ms)} exchanges timed"
+        assert got(far), vars(far)
+        return measured(far.times_ms, far.counts[1:])
+
+    return measures(words, run, exchanges)

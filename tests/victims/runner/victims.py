@@ -61,13 +61,13 @@ class Affected:
 class Victim:
     """A real program that stalls.
 
-    story     one line: the code that writes apart, and the source of that knowledge
+    story     victim.py's docstring: the code that writes apart, and the source of that knowledge
     sick      the side that stalls and gets the preload: client, server or relay
     needs     commands (from Debian packages, see packages.txt)
     packages  Debian packages that are no commands: libraries and their headers
     heavy     its packages are big: run by scripts/gallery --all alone (see packages-heavy.txt)
     measure   measure(treatment, scratch) -> Measurement; raises AssertionError when an answer is wrong
-    verdict   text that the verdict of `unstall report` on a run in mode observe must have
+    verdict   text that the verdict of `unstall report` on a run in mode observe must have: that of two writes
     pieces    the bytes of the write that is held, and of the one before it, as the report must name them: the
               earlier one first; () if they differ from exchange to exchange
     segments  treatment name -> most data segments an exchange of the sick side
@@ -75,13 +75,13 @@ class Victim:
     well      well() -> the version on this machine, if it is a newer one that does not stall; else ""
     affected  the software that stalls; None: another victim's, or a program of this folder alone
     """
-    story: str
     sick: str
     needs: tuple
     measure: Callable
+    story: str = ""
     verdict: str = ""
     pieces: tuple = ()
-    segments: dict = field(default_factory=dict)
+    segments: dict = field(default_factory=lambda: {"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1})
     whole_run: bool = False
     packages: tuple = ()
     heavy: bool = False
@@ -113,9 +113,17 @@ def victims(heavy=False):
     return [name for name in names if heavy or not load(name).heavy]
 
 
+def story_of(module):
+    """Its docstring, as a sentence goes on with it."""
+    text = " ".join(module.__doc__.split()).rstrip(".")
+    return text[0].lower() + text[1:] if text.startswith(("A ", "The ")) else text
+
+
 def load(name):
     """The Victim of a folder."""
     spec = importlib.util.spec_from_file_location(f"victim_{name}", HOME / name / "victim.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return Victim(**{**vars(module.VICTIM), "name": name})
+    of = "answer" if module.VICTIM.sick == "server" else "message"
+    return replace(module.VICTIM, name=name, story=story_of(module), verdict=module.VICTIM.verdict or
+                   f"it sends each {of} in two small writes and Nagle holds the second")

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Callable
 
@@ -21,7 +21,7 @@ from harness.shape import added, is_promised
 
 from .observed import observed, statistics
 from .treatments import BARE, TREATMENTS
-from .victims import HOME, missing
+from .victims import HOME, missing, story_of
 
 # In the other modes a turn may cost a push, and a thread is started (docs/design.md, promise 6).
 MODES = ("off", "observe", "nodelay", "auto")
@@ -49,9 +49,9 @@ class Well:
     stalls  real ones outside of the judged lines, at most
     also    also(scratch) -> (complaints, a line of facts): further conditions
     """
-    story: str
     needs: tuple
     drive: Callable
+    story: str = ""
     packages: tuple = ()
     judged: Callable = staticmethod(lambda traces: traces)
     owner: str = None
@@ -167,4 +167,4 @@ def load_well(name):
     spec = importlib.util.spec_from_file_location(f"well_{name}", HOME / name / "well.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return Well(**{**vars(module.WELL), "name": name})
+    return replace(module.WELL, name=name, story=story_of(module))

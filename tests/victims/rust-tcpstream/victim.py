@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A server on Rust's standard library: TcpStream buffers nothing."""
+"""A line server on Rust's std::net::TcpStream makes a send for each write_all."""
 
 from pathlib import Path
 
@@ -8,12 +8,9 @@ from runner import Affected, Victim, compiled, line_server
 HERE = Path(__file__).parent
 
 VICTIM = Victim(
-    story="a line server on Rust's std::net::TcpStream makes a send for each write_all",
     sick="server",
     needs=("rustc",),
     measure=line_server(lambda: compiled(HERE / "server.rs", "rustc", "--edition=2018", "-O")),
-    verdict="it sends each answer in two small writes and Nagle holds the second",
-    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(
         software="Rust, std::net::TcpStream",
         version="1.95.0",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""socat as a relay: it passes a message of two pieces on by two writes."""
+"""socat writes each piece that it reads by a write of its own, and waits in select in between."""
 
 import time
 
@@ -46,11 +46,9 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="socat writes each piece that it reads by a write of its own, and waits in select in between",
     sick="relay",
     needs=("socat",),
     measure=measure,
-    verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
     affected=Affected(
         software="socat, a relay between TCP connections",

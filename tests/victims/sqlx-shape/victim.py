@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A client of a database: a message that has no answer of its own leaves the next one behind it."""
+"""A client in Rust of the shape of sqlx's (sqlx#4335): PREPARE is held behind CLOSE, which the database never
+answers."""
 
 import struct
 from pathlib import Path
@@ -48,8 +49,6 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="a client in Rust of the shape of sqlx's (sqlx#4335): PREPARE is held behind CLOSE, which the "
-          "database never answers",
     sick="client",
     needs=("rustc",),
     measure=measure,

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Tcl's http package: the head is flushed, the query follows from an event."""
+"""Tcl's http::geturl flushes head and -query by two flushes, with a turn of the event loop in between."""
 
 from pathlib import Path
 
 from runner import Affected, Victim, posts
 
 VICTIM = Victim(
-    story="Tcl's http::geturl flushes head and -query by two flushes, with a turn of the event loop in "
-          "between",
     sick="client",
     needs=("tclsh",),
     measure=posts("tclsh", Path(__file__).with_name("client.tcl"), exchanges=15),
-    verdict="it sends each message in two small writes and Nagle holds the second",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
     affected=Affected(
         software="Tcl, http::geturl with -query",

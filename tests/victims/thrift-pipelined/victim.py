@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Thrift in Python: each read takes a frame's length, or the frame."""
+"""A Thrift server in Python with TFramedTransport gets two calls at once: it reads a frame by exact lengths,
+answers, and reads the next."""
 
 import struct
 from pathlib import Path
 
-from runner import Affected, Victim, run_pipelined
+from runner import Affected, Victim, all_there, asked
 
-HERE = Path(__file__).parent
-EXCHANGES = 20
 CALL, REPLY, STRING, I32, STOP = 1, 2, 11, 8, b"\0"
 WORDS = (b"one", b"three")
 
@@ -24,25 +23,16 @@ def requests(number):
 
 
 def right(number, so_far):
-    answers = b"".join(frame(REPLY, 2 * number + which, struct.pack(">BHI", I32, 0, len(word)))
-                       for which, word in enumerate(WORDS))
-    assert answers.startswith(so_far), so_far
-    return so_far == answers
-
-
-def measure(treatment, scratch):
-    return run_pipelined(treatment, scratch,
-                         lambda port: ["/usr/bin/python3", HERE / "server.py", port, *treatment.words],
-                         EXCHANGES, requests, right)
+    return all_there(so_far, b"".join(
+        frame(REPLY, 2 * number + which, struct.pack(">BHI", I32, 0, len(word)))
+        for which, word in enumerate(WORDS)))
 
 
 VICTIM = Victim(
-    story="a Thrift server in Python with TFramedTransport gets two calls at once: it reads a frame by exact "
-          "lengths, answers, and reads the next",
     sick="server",
     needs=("/usr/bin/python3",),
     packages=("python3-thrift",),
-    measure=measure,
+    measure=asked("/usr/bin/python3", Path(__file__).with_name("server.py"), requests=requests, right=right),
     verdict="it sends a small answer while the one before is not acknowledged yet, and Nagle holds it",
     pieces=(30, 30),
     segments={"nodelay": 2, "auto": 2},

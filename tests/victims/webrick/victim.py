@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Ruby's WEBrick."""
+"""WEBrick, long Ruby's own web server, writes header and body of a response by two writes."""
 
 from pathlib import Path
 
 from runner import Affected, Victim, orders
 
 VICTIM = Victim(
-    story="WEBrick, long Ruby's own web server, writes header and body of a response by two writes",
     sick="server",
     needs=("ruby",),
     packages=("ruby-webrick",),
     measure=orders("ruby", Path(__file__).with_name("server.rb")),
-    verdict="it sends each answer in two small writes and Nagle holds the second",
-    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(
         software="WEBrick",
         package="ruby-webrick",

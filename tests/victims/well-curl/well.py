@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""curl posting twenty times over one connection."""
+"""curl sends head and body of a small POST together and sets TCP_NODELAY."""
 
 from harness import run
 from runner import HttpPeer, Well
@@ -14,7 +14,6 @@ def drive(prefix, env, scratch):
 
 
 WELL = Well(
-    story="curl sends head and body of a small POST together and sets TCP_NODELAY",
     needs=("curl",),
     drive=drive,
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""nginx serving a small file over one kept connection."""
+"""nginx buffers header and body itself (writev, tcp_nodelay on)."""
 
 from runner import Nginx, Well
 from runner.http_server import whole
@@ -22,7 +22,6 @@ def drive(prefix, env, scratch):
 
 
 WELL = Well(
-    story="nginx buffers header and body itself (writev, tcp_nodelay on)",
     needs=("nginx",),
     drive=drive,
 )

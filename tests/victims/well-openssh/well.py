@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""ssh and sshd over loopback, a command that echoes lines."""
+"""ssh: each packet of a session is one write (without a terminal it does not set TCP_NODELAY)."""
 
 import getpass
 import os
@@ -59,7 +59,6 @@ def session(traces):
 
 
 WELL = Well(
-    story="ssh: each packet of a session is one write (without a terminal it does not set TCP_NODELAY)",
     judged=session,
     # At most: strace shows in bare runs, too, that 44 bytes after the 16 that end the keys' exchange wait for
     # 44 ms; and if the server's version comes late, the keys wait behind our own version.

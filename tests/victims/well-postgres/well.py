@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""PostgreSQL in single connections over TCP: the server under strace, a few bytes of its protocol."""
+"""PostgreSQL buffers an answer in its own buffer and sets TCP_NODELAY."""
 
 import os
 import pwd
@@ -50,7 +50,6 @@ def drive(prefix, env, scratch):
 
 
 WELL = Well(
-    story="PostgreSQL buffers an answer in its own buffer and sets TCP_NODELAY",
     needs=("setpriv",),
     packages=("postgresql",),
     owner="nobody",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""redis-server, one command after the other over one connection."""
+"""redis answers a command by one write and sets TCP_NODELAY."""
 
 from runner import Daemon, Well
 from runner.prefixed import driven
@@ -17,7 +17,6 @@ def drive(prefix, env, scratch):
 
 
 WELL = Well(
-    story="redis answers a command by one write and sets TCP_NODELAY",
     needs=("redis-server",),
     drive=drive,
 )

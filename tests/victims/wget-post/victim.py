@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""wget posting over keep-alive: it selects for writability before each of its two writes."""
+"""wget writes header and --post-data by two writes, each after a select for writability."""
 
 from runner import POSTED, Affected, Victim, run_client
 
@@ -16,12 +16,9 @@ def measure(treatment, scratch):
 
 
 VICTIM = Victim(
-    story="wget writes header and --post-data by two writes, each after a select for writability",
     sick="client",
     needs=("wget",),
     measure=measure,
-    verdict="it sends each message in two small writes and Nagle holds the second",
-    segments={"nodelay": 2, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(
         software="GNU Wget, --post-data",
         package="wget",
