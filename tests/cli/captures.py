@@ -155,11 +155,14 @@ class Capture:
 
 
 class Dialog:
-    """A connection between a client and a server in a capture: keeps the sequence numbers."""
+    """A connection between a client and a server in a capture: keeps the sequence numbers.
 
-    def __init__(self, capture, *, client="192.0.2.1", server="192.0.2.2", ports=(40000, 80), mss=1460,
-                 start=(1000, 9000), copies=1, extensions=0, scale=7, atomic=False):
-        self.capture, self.mss, self.copies, self.scale = capture, mss, copies, scale
+    Its handshake is captured `at` a time, or not at all.
+    """
+
+    def __init__(self, capture=None, *, at=0, client="192.0.2.1", server="192.0.2.2", ports=(40000, 80),
+                 mss=1460, start=(1000, 9000), copies=1, extensions=0, scale=7, atomic=False):
+        self.capture, self.mss, self.copies, self.scale = capture or Capture(), mss, copies, scale
         self.address = {"c": client, "s": server}
         self.port = dict(zip("cs", ports))
         self.next = dict(zip("cs", start))
@@ -167,6 +170,8 @@ class Dialog:
         self.seen = dict(self.next)  # acknowledged to the sender by the other end
         self.more = {"extensions": extensions, "atomic": atomic}
         self.ident = 0
+        if at is not None:
+            self.handshake(at)
 
     def packet(self, time, side, flags, payload=0, *, seq=None, options=b"", fragment=0, length=None,
                ident=None):
@@ -217,6 +222,12 @@ class Dialog:
             return time + late + gap + late
         self.data(time + late + gap + answer, other, 250)
         return time + late + gap + answer
+
+    def stalls(self, count=5, *, first=0.1, apart=0.1, **how):
+        """So many; gives the dialog."""
+        for i in range(count):
+            self.stall(first + i * apart, **how)
+        return self
 
     def exchange(self, time, sizes, *, side="c", apart=50e-6, answer=1 * MS):
         """Pieces that are not held, and the answer."""

@@ -7,10 +7,10 @@ import struct
 import subprocess
 from pathlib import Path
 
-from harness import compile_c, skip
+from harness import NOBODY, compile_c, need_root
 
+SETUID = "can make a program of somebody else's rights"
 HELLO = Path(__file__).parent / "programs/hello.c"
-NOBODY = 65534
 
 CAP_NET_RAW = struct.pack("<5I", 0x02000001, 1 << 13, 0, 0, 0)  # capabilities(7), VFS_CAP_REVISION_2
 
@@ -84,13 +84,8 @@ def of_32_bits(folder):
     return binary
 
 
-def as_root():
-    if os.geteuid() != 0:
-        skip("only root can make a program of somebody else's rights")
-
-
 def setuid(folder):
-    as_root()
+    need_root(SETUID)
     binary = copy(folder, "setuid")
     os.chown(binary, NOBODY, 0)
     binary.chmod(0o4755)
@@ -98,7 +93,7 @@ def setuid(folder):
 
 
 def setgid(folder):
-    as_root()
+    need_root(SETUID)
     binary = copy(folder, "setgid")
     os.chown(binary, 0, NOBODY)
     binary.chmod(0o2755)

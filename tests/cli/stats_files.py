@@ -20,6 +20,12 @@ connection 1 1 255 1 2000000000 0 127.0.0.1 8080 127.0.0.1 40000 100 44000000
 """
 
 
+def line_with(program, text):
+    """The first line of a program that has this text in it."""
+    lines = (PROGRAMS / program).read_text(encoding="utf-8").splitlines()
+    return next(at for at, line in enumerate(lines, 1) if text in line)
+
+
 def make_stats_file(path, table=""):
     """Write the statistics file that `table` (programs/table.h) describes to `path`."""
     # compile_c() caches by its sources: these are more of them.

@@ -3,11 +3,13 @@
 
 import contextlib
 import json
+import socket
 import statistics
 import subprocess
+import threading
 from pathlib import Path
 
-from harness import COMMAND, WARM, AnsweringPeer, preload_env, spawned
+from harness import COMMAND, WARM, AnsweringPeer, bare_env, preload_env, spawned
 
 TALKER = Path(__file__).parent / "programs/talker.py"
 STALLER = TALKER.with_name("staller.py")
@@ -70,3 +72,34 @@ def staller(folder, peer, how="", mode="observe", program=STALLER, **popen):
                  stdout=subprocess.PIPE, **popen) as process:
         assert ("done\n" if str(how).isdigit() else "ready\n") in iter(process.stdout.readline, "")
         yield process
+
+
+@contextlib.contextmanager
+def talking_server(*command, env=None, cwd=None, asked=10, answer=300):
+    """A server that answers in two pieces, and a client that goes on asking, by so many bytes at once; the
+    server's process."""
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env or bare_env(), cwd=cwd)
+    stop = threading.Event()
+
+    def ask(port):
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as client, \
+                contextlib.suppress(OSError):
+            while not stop.is_set():
+                client.sendall(b"x" * asked)
+                left = answer
+                while left > 0:
+                    got = len(client.recv(left))
+                    if not got:
+                        return
+                    left -= got
+
+    client = threading.Thread(target=ask, args=(int(server.stdout.readline()),))
+    client.start()
+    try:
+        yield server
+    finally:
+        stop.set()
+        client.join(30)
+        server.kill()
+        server.wait(10)
+        server.stdout.close()

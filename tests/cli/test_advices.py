@@ -6,16 +6,14 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
-import threading
 
 import pytest
 
-from harness import (COMMAND, SOURCE_ROOT, AnsweringPeer, bare_env, cgroup, preload_env, run, skip, spawned,
-                     stats_directory, unstall)
+from harness import (COMMAND, SOURCE_ROOT, bare_env, cgroup, need_namespaces, need_root, preload_env, run,
+                     spawned, stats_directory, unstall)
 from stats_files import PROGRAMS
-from talkers import STALLER, staller
+from talkers import STALLER, staller, talking_server
 
 REFUSED = 125  # the command line is wrong, or cannot work
 
@@ -64,8 +62,7 @@ USUAL = {
 def test_of_a_folder_that_can_have_none_another_is_advised_that_can(there, tmp_path):
     """`report FOLDER` advised `run --stats FOLDER`, which run refuses; and both to make a folder that is
     there already."""
-    if os.geteuid() != 0:
-        skip("only root may have another /dev/shm")
+    need_root("may have another /dev/shm")
     made = USUAL[there].partition(" by ")[2]
     script = (f"mount -t tmpfs none /dev/shm && {there}\n{COMMAND} report {tmp_path}\n"
               f"{COMMAND} run --stats {tmp_path} true\nfolder=$({made or 'true'})\n"
@@ -87,13 +84,11 @@ def test_a_folder_that_can_have_none_is_refused_by_each_verb(words, tmp_path):
     assert "no statistics files, and it can have none: it is not on tmpfs" in done.stderr
 
 
-def test_an_empty_folder_of_another_user_can_have_some():
+def test_an_empty_folder_of_another_user_can_have_some(folder):
     """To root it was one that "can have none: it must belong to you"."""
-    if os.geteuid() != 0:
-        skip("only root makes a folder of another user")
-    with stats_directory() as folder:
-        os.chown(folder, 65534, 65534)
-        done = unstall("report", folder, check=False)
+    need_root("makes a folder of another user")
+    os.chown(folder, 65534, 65534)
+    done = unstall("report", folder, check=False)
     words = "no statistics files; its owner can start a program with unstall run"
     assert done.stderr == f"unstall report: {folder}: {words} --stats {folder} -- PROGRAM\n"
 
@@ -108,10 +103,10 @@ def client(folder, peer, where, mode="observe"):
         yield process
 
 
-def test_each_advice_of_a_report_works(tmp_path):
+def test_each_advice_of_a_report_works(peer, folder, tmp_path):
     """The program was started elsewhere, by a path that leads nowhere from here; and --who lacked the
     process."""
-    with AnsweringPeer() as peer, stats_directory() as folder, client(folder, peer, tmp_path) as process:
+    with client(folder, peer, tmp_path) as process:
         text = unstall("report", process.pid, check=True, env=bare_env(COLUMNS="1000")).stdout
         commands = advised(" ".join(text.split()).replace(" or, as it runs:", "\n or, as it runs:")
                            .replace("Next:", "\nNext:"))
@@ -120,9 +115,8 @@ def test_each_advice_of_a_report_works(tmp_path):
         assert who[2:] == ["--who", str(process.pid)] and str(tmp_path / "client.py") in again
         works(who, "--time", "0.2")
         works(switch, "--wait", "0")
-    with AnsweringPeer() as peer:
-        again[-3:] = [*map(str, peer.target), "2"]
-        assert works(again, cwd="/").stdout == "done\n"
+    again[-3:] = [*peer.target, "2"]
+    assert works(again, cwd="/").stdout == "done\n"
 
 
 # Another root with the same files, as that of a container.
@@ -134,34 +128,30 @@ mkdir /mnt/old && pivot_root /mnt /mnt/old && exec "$@"
 """
 
 
-def test_of_a_container_a_report_advises_what_is_typed_here():
+def test_of_a_container_a_report_advises_what_is_typed_here(peer, folder):
     """It advised `unstall run -- ` and the command line that the process has inside."""
-    if run(["unshare", "--mount", "true"], bare_env(), check=False).returncode != 0:
-        skip("no mount namespace can be made here")
-    with AnsweringPeer() as peer, stats_directory() as folder:
-        words = ["unshare", "--mount", "sh", "-ec", CONTAINED, "sh", "/usr/bin/python3", STALLER]
-        with spawned([*words, *peer.target, "8"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                     env=preload_env("observe", UNSTALL_STATS=folder)) as process:
-            assert "done\n" in iter(process.stdout.readline, "")
-            commands = advised(unstall("report", process.pid).stdout.rpartition("\n\nNext")[2])
-            assert commands == [["unstall", "set", str(process.pid), "auto"]]
-            works(*commands, "--wait", "0")
+    need_namespaces("--mount")
+    words = ["unshare", "--mount", "sh", "-ec", CONTAINED, "sh", "/usr/bin/python3", STALLER]
+    with spawned([*words, *peer.target, "8"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                 env=preload_env("observe", UNSTALL_STATS=folder)) as process:
+        assert "done\n" in iter(process.stdout.readline, "")
+        commands = advised(unstall("report", process.pid).stdout.rpartition("\n\nNext")[2])
+        assert commands == [["unstall", "set", str(process.pid), "auto"]]
+        works(*commands, "--wait", "0")
 
 
-def test_of_a_service_a_report_advises_its_drop_in():
+def test_of_a_service_a_report_advises_its_drop_in(peer, folder):
     """It advised to start its program by hand."""
     unit = f"unstall-advice-{os.getpid()}.service"
-    with AnsweringPeer() as peer, stats_directory() as folder, cgroup(unit) as (_, enter), \
-            staller(folder, peer, 8, preexec_fn=enter) as process:
+    with cgroup(unit) as (_, enter), staller(folder, peer, 8, preexec_fn=enter) as process:
         again, switch = advised(unstall("report", process.pid).stdout.rpartition("\n\nNext")[2])
         assert again == ["unstall", "enable", "--stats", "--mode", "auto", "--restart", unit]
         assert switch == ["unstall", "set", str(process.pid), "auto"]
 
 
-def test_the_advice_of_a_report_in_mode_off_works(tmp_path):
+def test_the_advice_of_a_report_in_mode_off_works(peer, folder, tmp_path):
     """It was to start another one under observe."""
-    with AnsweringPeer() as peer, stats_directory() as folder, \
-            client(folder, peer, tmp_path, "off") as process:
+    with client(folder, peer, tmp_path, "off") as process:
         (command,) = advised(unstall("report", process.pid, check=True).stdout.rpartition("\n\nNext")[2])
         assert command[1:] == ["set", str(process.pid), "observe"]
         works(command, "--wait", "0")
@@ -171,45 +161,27 @@ def test_the_advice_of_a_report_in_mode_off_works(tmp_path):
         works(command, "--wait", "0")
 
 
-def test_of_a_server_an_experiment_is_advised_that_does_not_wait_for_its_end():
+def test_of_a_server_an_experiment_is_advised_that_does_not_wait_for_its_end(folder):
     """`unstall ab -- SERVER` runs it again and again, to its end."""
-    def ask(port):
-        with socket.create_connection(("127.0.0.1", port)) as s:
-            for _ in range(40):
-                s.sendall(b"q" * 10)
-                got = 0
-                while got < 300:
-                    got += len(s.recv(300))
-            told.wait(60)
-    told = threading.Event()
-    with stats_directory() as folder, \
-            subprocess.Popen(["/usr/bin/python3", PROGRAMS / "two_authors.py"], text=True,
-                             env=preload_env("auto", UNSTALL_STATS=folder), stdout=subprocess.PIPE) as server:
-        asker = threading.Thread(target=ask, args=(int(server.stdout.readline()),))
-        asker.start()
-        try:
-            text = ""
-            for _ in range(100):
-                text = unstall("report", server.pid).stdout
-                if "Cured" in text:
-                    break
-            (command,) = advised(text[text.index("To measure"):])
-            assert command[1:] == ["ab", "--live", str(server.pid)]
-            works(command, "--time", "1", "--quiet")
-        finally:
-            told.set()
-            asker.join()
-            server.kill()
+    with talking_server("/usr/bin/python3", PROGRAMS / "two_authors.py",
+                        env=preload_env("auto", UNSTALL_STATS=folder)) as server:
+        text = ""
+        for _ in range(100):
+            text = unstall("report", server.pid).stdout
+            if "Cured" in text:
+                break
+        (command,) = advised(text[text.index("To measure"):])
+        assert command[1:] == ["ab", "--live", str(server.pid)]
+        works(command, "--time", "1", "--quiet")
 
 
 # ---- others -------------------------------------------------------------------
 
-def test_a_sender_that_has_ended_is_not_to_be_inspected_by_its_id():
+def test_a_sender_that_has_ended_is_not_to_be_inspected_by_its_id(peer):
     """The advice was `unstall doctor PID` of a process that was no more."""
-    with AnsweringPeer() as peer:
-        words = ["/usr/bin/python3", STALLER, *map(str, peer.target), "60"]
-        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL):
-            text = unstall("scan", "--time", "6", "--port", str(peer.target[1])).stdout
+    words = ["/usr/bin/python3", STALLER, *map(str, peer.target), "60"]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL):
+        text = unstall("scan", "--time", "6", "--port", str(peer.target[1])).stdout
     (command,) = advised(text[text.index("Next:"):])
     assert command[:3] == ["unstall", "observe", "--"] and command[3].startswith("python3")
     assert "no program" not in works([*command[:-1], "-V"]).stderr

@@ -13,7 +13,7 @@ from talkers import STALLER
 from test_explain_capture import published
 from test_top import Terminal
 
-from harness import (COMMAND, AnsweringPeer, bare_env, command_of_everybody, run, second_thread, skip,
+from harness import (AS_NOBODY, COMMAND, bare_env, command_of_everybody, need_root, run, second_thread, skip,
                      stats_directory, unstall)
 
 NOBODY = "4194301"  # no process has such an id
@@ -36,10 +36,7 @@ def refused(done, code=125, names=""):
 def by_nobody(*words):
     """The command as a user without rights starts it."""
     with command_of_everybody() as command:
-        nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-        return subprocess.run([*nobody, command, *words], capture_output=True, text=True, check=False,
-                              cwd="/", env={**bare_env(), "PATH": "/usr/bin:/bin"},
-                              stdin=subprocess.DEVNULL, timeout=60)
+        return run([command, *words], bare_env(PATH="/usr/bin:/bin"), check=False, **AS_NOBODY)
 
 
 @pytest.fixture(name="files", scope="module")
@@ -117,8 +114,7 @@ def test_a_thread_is_no_process(words):
     ["scan", "--html", "/root/x"]], ids=spoken)
 def test_no_rights(words):
     """`scan --pid 1` said "sockets cannot be listed (sock_diag): Permission denied"."""
-    if os.geteuid() != 0:
-        skip("only root may become another user")
+    need_root("may become another user")
     done = by_nobody(*words)
     refused(done)
     assert "sock_diag" not in done.stderr
@@ -127,8 +123,7 @@ def test_no_rights(words):
 
 def test_no_rights_to_see_what_is_attached():
     """The name was said to be none that `attach --list` shows."""
-    if os.geteuid() != 0:
-        skip("only root may become another user, and mount")
+    need_root("may become another user, and mount")
     script = ('mount -t bpf none /sys/fs/bpf && mkdir -m 700 /sys/fs/bpf/unstall && '
               'exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@" detach pid-4711')
     with command_of_everybody() as command:
@@ -140,8 +135,7 @@ def test_no_rights_to_see_what_is_attached():
 @pytest.mark.parametrize("words", [["doctor"], ["scan", "--source", "sampled", "--pid"]], ids=spoken)
 def test_root_without_its_rights_is_not_sent_to_root(words):
     """It was told to run this as root, as in a container that has not CAP_SYS_PTRACE."""
-    if os.geteuid() != 0:
-        skip("only root can give rights up")
+    need_root("can give rights up")
     done = run(["setpriv", "--bounding-set=-sys_ptrace", "--", COMMAND, *words, os.getpid()], bare_env(),
                check=False)
     refused(done, names="this needs CAP_SYS_PTRACE, which this root lacks")
@@ -193,9 +187,8 @@ OUTPUTS = [["report", "good.unstall"], ["report", "--json", "good.unstall"],
 def test_a_full_disk_and_a_closed_output(files, words, closed):
     """A scan without standard output wrote its report into a socket of its own: "Invalid argument"."""
     redirect = ">&-" if closed else ">/dev/full"
-    done = subprocess.run(["sh", "-c", f'exec "$@" {redirect}', "sh", COMMAND, *words], capture_output=True,
-                          text=True, check=False, cwd=files, env=bare_env(), stdin=subprocess.DEVNULL,
-                          timeout=60)
+    done = run(["sh", "-c", f'exec "$@" {redirect}', "sh", COMMAND, *words], bare_env(), check=False,
+               cwd=files)
     refused(done)
     assert done.stderr.endswith("standard output: Bad file descriptor\n" if closed else
                                 "standard output: No space left on device\n")
@@ -203,8 +196,8 @@ def test_a_full_disk_and_a_closed_output(files, words, closed):
 
 def test_a_program_finds_its_output_closed_as_without_us():
     script = "test -e /proc/self/fd/1 && exit 7; exit 8"
-    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", COMMAND, "run", "--", "sh", "-c", script],
-                          capture_output=True, text=True, check=False, env=bare_env(), timeout=60)
+    done = run(["sh", "-c", 'exec "$@" >&-', "sh", COMMAND, "run", "--", "sh", "-c", script], bare_env(),
+               check=False)
     assert done.returncode == 8, done.stderr
 
 
@@ -237,9 +230,9 @@ def test_ctrl_c_in_the_midst(files, words):
 
 
 @pytest.mark.parametrize("words", [[], ["--json"], ["--html", "-"]], ids=spoken)
-def test_a_reader_that_leaves_before_the_report_leaves_no_statistics(words):
+def test_a_reader_that_leaves_before_the_report_leaves_no_statistics(peer, words):
     """`observe -- PROGRAM 2>&1 | head -1` was ended by SIGPIPE, and its folder in memory stayed."""
-    with stats_directory() as runtime, AnsweringPeer() as peer:
+    with stats_directory() as runtime:
         script = '{ "$@" 2>&1; echo "$?" >"$0/code"; } | true'
         quiet = ["sh", "-c", 'exec "$@" >/dev/null', "sh"]
         talker = [*quiet, "/usr/bin/python3", STALLER, *map(str, peer.target), "3"]

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import BUILD_ROOT, CC, LIB, SOURCE_ROOT, bare_env, filled_manual, run, unstall
+from harness import BUILD_ROOT, CC, SOURCE_ROOT, bare_env, filled_manual, run, unstall
 from stats_files import make_stats_file
 
 

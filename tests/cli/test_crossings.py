@@ -85,17 +85,8 @@ def test_of_two_messages_in_one_call_the_second_waits():
     patiently(attempt)
 
 
-def test_observe_tells_it_as_the_report_does():
-    def attempt():
-        with CrossingPeer() as peer:
-            said = unstall("observe", "--", program("crossing"), *peer.target, 30, "closes").stderr
-        assert pair().search(words(said))
-
-    patiently(attempt)
-
-
-def test_top_counts_it_and_opens_its_code():
-    with stats_directory() as folder, client("observe", UNSTALL_STATS=folder), \
+def test_top_counts_it_and_opens_its_code(folder):
+    with client("observe", UNSTALL_STATS=folder), \
             Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=100, lines=40) as terminal:
         terminal.wait_for(r"^[^;]*; \S+ exchanges/s, [1-9]\S* stalls/s")
         terminal.type("Enter")
@@ -103,11 +94,10 @@ def test_top_counts_it_and_opens_its_code():
         wait_for(lambda: pair().search(words(terminal.see())))  # a later frame has the code, too
 
 
-def test_metrics_count_it():
-    with stats_directory() as folder:
-        with client("observe", 20, UNSTALL_STATS=folder) as process:
-            assert process.wait(30) == 0
-        said = unstall("metrics", folder, check=True).stdout
+def test_metrics_count_it(folder):
+    with client("observe", 20, UNSTALL_STATS=folder) as process:
+        assert process.wait(30) == 0
+    said = unstall("metrics", folder, check=True).stdout
     assert re.search(r"^unstall_stalls_crossing_total\{.*\} [1-9]\d*$", said, re.MULTILINE)
 
 

@@ -16,8 +16,8 @@ import specimens
 from specimens import script
 from talkers import started_talker
 
-from harness import (COMMAND, LIB, bare_env, cgroup, command_of_everybody, compile_c, on_terminal, run, skip,
-                     spawned, stats_directory, unstall)
+from harness import (AS_NOBODY, COMMAND, LIB, NOBODY, bare_env, cgroup, command_of_everybody, compile_c,
+                     need_namespaces, need_root, on_terminal, run, spawned, unstall)
 
 ELSEWHERE = ("cure from the other side: ", "on the receiving host, for all programs: ",
              "to see which processes of this host stall: unstall scan")
@@ -92,13 +92,12 @@ def test_a_script_is_judged_by_what_runs_it(tmp_path):
 
 
 def test_what_may_not_be_read_is_a_remark(tmp_path):
-    specimens.as_root()
+    need_root(specimens.SETUID)
     binary = specimens.copy(tmp_path, "secret")
     binary.chmod(0o711)
     with command_of_everybody(LIB, binary) as command:
-        done = run([command, "doctor", "--json", command.parent / "secret"], bare_env(), check=False,
-                   user=65534, group=65534, extra_groups=[])
-        said = json.loads(done.stdout)
+        words = [command, "doctor", "--json", command.parent / "secret"]
+        said = json.loads(run(words, bare_env(), check=False, **AS_NOBODY).stdout)
         assert said["works"] is True
         assert said["remarks"] == ["it may be run but not read, so nothing is known about it: "
                                    "ask as a user who may read it"]
@@ -140,8 +139,8 @@ def test_a_process_with_the_library():
         assert said["advice"][0] == f"see whether it still stalls: unstall observe {talker.pid}"
 
 
-def test_a_process_with_statistics_tells_the_mode_in_force():
-    with stats_directory() as folder, started_talker("--mode", "cork", "--stats", folder) as talker:
+def test_a_process_with_statistics_tells_the_mode_in_force(folder):
+    with started_talker("--mode", "cork", "--stats", folder) as talker:
         talker.talk()
         unstall("set", talker.pid, "nodelay", "--wait", "0", check=True)
         talker.talk()
@@ -315,10 +314,10 @@ def test_a_library_that_was_replaced_since(tmp_path):
 
 
 def test_a_process_of_rights_gained(tmp_path):
-    specimens.as_root()
+    need_root(specimens.SETUID)
     binary = tmp_path / "cat"
     shutil.copy("/bin/cat", binary)
-    os.chown(binary, specimens.NOBODY, 0)
+    os.chown(binary, NOBODY, 0)
     binary.chmod(0o4755)
     with waiting("/bin/sh", "-c", f"echo there; exec {binary}", env=bare_env(LD_PRELOAD=LIB)) as (pid, _):
         due = time.monotonic() + 20
@@ -340,8 +339,7 @@ def test_rights_are_told():
 
 
 def test_a_container_is_told(tmp_path):
-    if run(["unshare", "--mount", "--net", "true"], bare_env(), check=False).returncode != 0:
-        skip("no namespaces can be made here")
+    need_namespaces("--mount", "--net")
     shutil.copy(compile_c(WAITS, "-static"), tmp_path / "waits")
     with waiting("unshare", "--mount", "--net", f"--root={tmp_path}", "/waits") as (pid, _):
         said = told(pid, code=1)  # it is static
@@ -353,8 +351,7 @@ def test_a_container_is_told(tmp_path):
 
 
 def test_a_container_that_a_preload_works_in(tmp_path):
-    if run(["unshare", "--mount", "true"], bare_env(), check=False).returncode != 0:
-        skip("no namespaces can be made here")
+    need_namespaces("--mount")
     linker = [word for word in run(["ldd", compile_c(WAITS)], bare_env()).stdout.split()
               if word.startswith("/")]
     for file in linker:
@@ -371,8 +368,7 @@ def test_a_container_that_a_preload_works_in(tmp_path):
 
 def test_a_mount_namespace_alone_is_no_container():
     """Most services have one (PrivateTmp=)."""
-    if run(["unshare", "--mount", "true"], bare_env(), check=False).returncode != 0:
-        skip("no namespaces can be made here")
+    need_namespaces("--mount")
     with waiting("unshare", "--mount", *CAT) as (pid, _):
         said = told(pid)
         assert said["process"]["own_files"] is False
@@ -380,8 +376,7 @@ def test_a_mount_namespace_alone_is_no_container():
 
 
 def test_sockets_in_another_network_are_found():
-    if run(["unshare", "--net", "true"], bare_env(), check=False).returncode != 0:
-        skip("no network namespace can be made here")
+    need_namespaces("--net")
     listen = ("import socket, sys; s = socket.create_server(('', 0)); "
               "print(s.getsockname()[1], flush=True); sys.stdin.read()")
     with waiting("unshare", "--net", "/usr/bin/python3", "-S", "-c", listen) as (pid, line):
@@ -390,24 +385,12 @@ def test_sockets_in_another_network_are_found():
 
 
 def test_a_process_of_somebody_else():
-    specimens.as_root()
+    need_root(specimens.SETUID)
     with command_of_everybody() as command:
-        done = run([command, "doctor", os.getpid()], bare_env(), check=False, user=65534, group=65534,
-                   extra_groups=[])
+        done = run([command, "doctor", os.getpid()], bare_env(), check=False, **AS_NOBODY)
     assert done.returncode == 125
     assert done.stderr == (f"unstall doctor: {os.getpid()}: cannot be inspected: Permission denied; "
                            "run this as its user or as root\n")
-
-
-def test_a_process_that_has_ended_and_was_not_waited_for():
-    child = os.fork()
-    if child == 0:
-        os._exit(0)
-    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-    done = unstall("doctor", child)
-    os.waitpid(child, 0)
-    assert (done.returncode, done.stdout) == (125, "")
-    assert done.stderr == f"unstall doctor: {child}: runs no program: it is a kernel thread, or has ended\n"
 
 
 def test_many_sockets_are_cut_in_the_text_and_whole_in_json():
@@ -469,14 +452,6 @@ def test_the_terminal_obeys_no_name(tmp_path):
     for text in said:
         assert "evil?[2J?name" in text
         assert "\x1b" not in text and "\x07" not in text
-
-
-def test_a_full_disk_is_told():
-    with open("/dev/full", "w", encoding="utf-8") as full:
-        done = subprocess.run([COMMAND, "doctor", "/bin/true"], env=bare_env(), stdout=full,
-                              stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 125
-    assert done.stderr == "unstall doctor: standard output: No space left on device\n"
 
 
 def test_the_text_fits_eighty_columns(tmp_path):

@@ -30,12 +30,7 @@ MOST_MEMORY_KB = 64 * 1024
 
 
 def stalling(count=20, link="ethernet", port=40000):
-    capture = Capture(link)
-    dialog = Dialog(capture, ports=(port, 80))
-    dialog.handshake(0)
-    for i in range(count):
-        dialog.stall(1 + i * 0.1)
-    return capture
+    return Dialog(Capture(link), ports=(port, 80)).stalls(count, first=1).capture
 
 
 GOOD = stalling().pcap()
@@ -134,12 +129,7 @@ def shown(columns, *words):
 @pytest.mark.parametrize("words", [[], ["--ladder"]], ids=["text", "ladder"])
 def test_it_keeps_to_the_width_of_the_terminal(tmp_path, words, addresses, columns):
     """Text and ladder had 80 columns everywhere, and a terminal broke each line."""
-    capture = Capture()
-    dialog = Dialog(capture, **addresses)
-    dialog.handshake(0)
-    for i in range(3):
-        dialog.stall(1 + i)
-    (tmp_path / "a.pcap").write_bytes(capture.pcap())
+    (tmp_path / "a.pcap").write_bytes(Dialog(**addresses).stalls(3, first=1, apart=1).capture.pcap())
     lines = shown(columns, *words, tmp_path / "a.pcap")
     lines = lines[next(at for at, line in enumerate(lines) if "a.pcap" in line) + 1:]  # behind the path
     assert len(lines) > 10
@@ -271,8 +261,7 @@ def records_of(capture):
 def test_a_large_capture_in_constant_memory():
     """Twenty stalls and bulk, again and again, each time from another client."""
     capture = stalling()
-    dialog = Dialog(capture, ports=(41000, 81))
-    dialog.handshake(3)
+    dialog = Dialog(capture, at=3, ports=(41000, 81))
     for i in range(700):
         dialog.data(4 + i * 0.001, "s", 1448)
     records = records_of(capture)
@@ -290,11 +279,7 @@ def test_a_large_capture_in_constant_memory():
 
 def test_a_flood_of_connections_in_constant_memory():
     """Each is another one, and stalls."""
-    capture = Capture()
-    dialog = Dialog(capture)
-    dialog.handshake(0)
-    dialog.stall(0.1)
-    records = records_of(capture)
+    records = records_of(Dialog().stalls(1).capture)
     flood = MEGABYTES * 1000
 
     def feed(file):

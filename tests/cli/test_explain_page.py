@@ -76,19 +76,15 @@ def test_the_ladder_shows_43_5_ms_at_the_right_place(tmp_path):
 @pytest.mark.parametrize("sizes", [(300,), (200, 100), (180, 110)])
 @pytest.mark.parametrize("where", ["same connection", "another connection"])
 def test_beside_the_stall_stands_a_message_of_the_file_that_was_not_held(tmp_path, sizes, where):
-    capture = Capture()
-    dialog = Dialog(capture)
-    dialog.handshake(0)
+    dialog = Dialog()
     dialog.whole(0.01, size=20)  # a small message, not the stalled one
-    for i in range(5):
-        dialog.stall(0.1 + i * 0.1)
+    dialog.stalls()
     if where == "another connection":
-        dialog = Dialog(capture, ports=(40001, 80))
-        dialog.handshake(1)
-    number_before = len(capture.packets)
+        dialog = Dialog(dialog.capture, at=1, ports=(40001, 80))
+    number_before = len(dialog.capture.packets)
     dialog.exchange(2, sizes, answer=0.0007)
     dialog.whole(3, size=20)
-    path = recorded(tmp_path, capture)
+    path = recorded(tmp_path, dialog.capture)
     text = page_of(tmp_path, path)
     found = parts(pictures(text)[1])
     assert [part.find("text").text for part in found["data"]] == [f"{size} bytes" for size in sizes]
@@ -104,14 +100,9 @@ def test_beside_the_stall_stands_a_message_of_the_file_that_was_not_held(tmp_pat
 
 @pytest.mark.parametrize("other", ["of another size", "of another service", "in pieces apart", "sent again"])
 def test_no_other_message_is_taken_for_the_cured_one(tmp_path, other):
-    capture = Capture()
-    dialog = Dialog(capture)
-    dialog.handshake(0)
-    for i in range(5):
-        dialog.stall(0.1 + i * 0.1)
+    dialog = Dialog().stalls()
     if other == "of another service":
-        dialog = Dialog(capture, ports=(40001, 81))
-        dialog.handshake(1)
+        dialog = Dialog(dialog.capture, at=1, ports=(40001, 81))
         dialog.whole(2)
     elif other == "of another size":
         dialog.whole(2, size=400)
@@ -122,7 +113,7 @@ def test_no_other_message_is_taken_for_the_cured_one(tmp_path, other):
         dialog.data(2.3, "c", 300, seq=dialog.next["c"] - 300)
         dialog.next["c"] -= 300
         dialog.data(2.301, "s", 250)
-    assert "Predicted" in page_of(tmp_path, recorded(tmp_path, capture))
+    assert "Predicted" in page_of(tmp_path, recorded(tmp_path, dialog.capture))
 
 
 @pytest.mark.parametrize("answer, drawn", [(0.001, True), (3, False)])
@@ -130,12 +121,7 @@ def test_no_other_message_is_taken_for_the_cured_one(tmp_path, other):
 def test_the_reply_is_named_and_makes_no_small_picture_of_the_stall(tmp_path, side, kind, label, answer,
                                                                     drawn):
     """A client's data is no answer, and the time until it comes may be its user's."""
-    capture = Capture()
-    dialog = Dialog(capture)
-    dialog.handshake(0)
-    for i in range(5):
-        dialog.stall(0.1 + i * 5, side=side, answer=answer)
-    path = recorded(tmp_path, capture)
+    path = recorded(tmp_path, Dialog().stalls(apart=5, side=side, answer=answer).capture)
     for ladder in pictures(page_of(tmp_path, path))[:2]:
         replies = parts(ladder).get(kind, [])
         assert [reply.find("text").text for reply in replies] == [label] * drawn
@@ -160,11 +146,7 @@ def test_a_server_in_a_log_waits_for_the_next_request(tmp_path):
 
 
 def test_a_long_stall_is_drawn_to_scale_too(tmp_path):
-    capture = Capture()
-    dialog = Dialog(capture)
-    dialog.handshake(0.001)
-    for i in range(5):
-        dialog.stall(0.1 + i, late=0.2)
+    capture = Dialog(at=0.001).stalls(apart=1, late=0.2).capture
     ladder = pictures(page_of(tmp_path, recorded(tmp_path, capture)))[0]
     found, scale = parts(ladder), number(ladder, "data-px-per-ms")
     first, acknowledgement = found["data"][0], found["ack"][0]
@@ -174,11 +156,7 @@ def test_a_long_stall_is_drawn_to_scale_too(tmp_path):
 
 
 def test_the_page_has_the_bill_the_cure_and_the_distribution(tmp_path):
-    capture = Capture()
-    dialog = Dialog(capture)
-    dialog.handshake(0)
-    for i in range(100):
-        dialog.stall(0.1 * i + 0.001, late=0.0435)
+    capture = Dialog().stalls(100, first=0.001, late=0.0435).capture
     text = page_of(tmp_path, recorded(tmp_path, capture))
     assert "100 stalls" in text
     # 43.55 ms of each 100 ms, of which the last exchange lacks some
@@ -203,13 +181,11 @@ def test_the_page_has_the_bill_the_cure_and_the_distribution(tmp_path):
 def test_the_time_line_has_the_exchanges_that_stalled_and_the_others(tmp_path, source):
     path = tmp_path / "file"
     if source == "capture":
-        capture = Capture()
-        dialog = Dialog(capture)
-        dialog.handshake(0)
+        dialog = Dialog()
         dialog.whole(0.01)  # before the first stall
         for i in range(46):
             (dialog.stall if i < 10 else dialog.whole)(0.05 + i * 0.1)
-        path.write_bytes(capture.pcap())
+        path.write_bytes(dialog.capture.pcap())
     else:
         log = Log()
         log.connected()
@@ -233,10 +209,8 @@ def test_the_time_line_has_the_exchanges_that_stalled_and_the_others(tmp_path, s
 def test_a_bill_of_more_than_a_day_a_day_is_explained(tmp_path):
     capture = Capture()
     for client in range(3):
-        dialog = Dialog(capture, ports=(40000 + client, 80))
-        dialog.handshake(0.001 * client)
-        for i in range(50):
-            dialog.stall(0.01 * client + 0.05 * i + 0.1)
+        Dialog(capture, at=0.001 * client, ports=(40000 + client, 80)).stalls(
+            50, first=0.01 * client + 0.1, apart=0.05)
     text = page_of(tmp_path, recorded(tmp_path, capture))
     assert re.search(r"they cost \d\d\.\d h a day, "
                      r"added up over connections that stall at the same time\.", text)
@@ -245,10 +219,8 @@ def test_a_bill_of_more_than_a_day_a_day_is_explained(tmp_path):
 def test_many_senders_make_a_small_page_heaviest_first(tmp_path):
     capture = Capture()
     for i in range(400):
-        dialog = Dialog(capture, client=f"10.0.{i // 200}.{i % 200 + 1}", ports=(40000, 80))
-        dialog.handshake(i * 0.001)
-        for k in range(1 + (i == 350)):
-            dialog.stall(1 + k + i * 0.001, late=0.045)
+        Dialog(capture, at=i * 0.001, client=f"10.0.{i // 200}.{i % 200 + 1}").stalls(
+            1 + (i == 350), first=1 + i * 0.001, apart=1, late=0.045)
     text = page_of(tmp_path, recorded(tmp_path, capture))
     assert len(text) < 500_000
     rows = re.findall(r"<tr><td>([^<]*)</td>", text)
@@ -327,11 +299,6 @@ def test_the_name_of_a_page_may_be_as_long_as_a_name_can_be(tmp_path):
     assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
 
 
-def test_a_page_to_standard_output(tmp_path):
-    done = unstall("explain", "--html", "-", recorded(tmp_path, published()), check=True)
-    assert done.stdout.startswith("<!DOCTYPE html>") and done.stdout.endswith("</html>\n")
-
-
 def test_one_form_at_a_time(tmp_path):
     done = unstall("explain", "--json", "--ladder", recorded(tmp_path, published()))
     assert (done.returncode, done.stderr) == (
@@ -357,22 +324,15 @@ def test_the_ladder_as_text(tmp_path, locale, dash):
 
 def test_a_server_is_named_once(tmp_path):
     """Once it was: 192.0.2.2:80 writes its answers on 192.0.2.2:80 in pieces."""
-    capture = Capture()
-    dialog = Dialog(capture)
-    dialog.handshake(0)
-    for i in range(5):
-        dialog.stall(0.1 + i * 0.1, side="s")
-    text = page_of(tmp_path, recorded(tmp_path, capture))
+    text = page_of(tmp_path, recorded(tmp_path, Dialog().stalls(side="s").capture))
     assert ": 192.0.2.2:80 writes its answers in pieces.</p>" in text
 
 
 def test_no_stall_no_ladder(tmp_path):
-    capture = Capture()
-    dialog = Dialog(capture)
-    dialog.handshake(0)
+    dialog = Dialog()
     for i in range(5):
         dialog.whole(0.1 + i * 0.1)
-    path = recorded(tmp_path, capture)
+    path = recorded(tmp_path, dialog.capture)
     said = unstall("explain", "--ladder", path, check=True).stdout
     assert " ".join(said.split()) == \
         f"{path}: No stall in 4 exchanges, the first of each connection not counted: no small segment " \

@@ -14,12 +14,13 @@ import subprocess
 import time
 
 import pytest
+from stats_files import PROGRAMS
 
-from harness import SOURCE_ROOT, CrossingPeer, bare_env, patiently, program, skip, spawned, unstall
+from harness import bare_env, patiently, skip, spawned, unstall
 from harness.capture import begin_capture, end_capture
 
 PYTHON = "/usr/bin/python3"
-PEERS = SOURCE_ROOT / "tests/cli/explain_peers.py"
+PEERS = PROGRAMS / "explain_peers.py"
 SLOW_MS = 30
 
 
@@ -115,80 +116,6 @@ def test_nothing_is_claimed_of_captures_without_a_stall(tmp_path, behaviour, ser
     patiently(attempt, 2)  # a busy machine acknowledges later than the program pauses: then Nagle holds
 
 
-# Two namespaces, a cable between them, and VXLAN through it; tcpdump listens at the cable.
-TUNNELLED = r"""
-set -e
-out=$1 python=$2 peers=$3
-unshare --net sleep 120 & other=$!
-trap 'kill $other $server 2>/dev/null' EXIT
-there() { nsenter --net=/proc/$other/ns/net -- "$@"; }
-until [ "$(readlink /proc/$other/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.01; done
-ip link add near type veth peer name far
-ip link set far netns $other
-end() {  # end RUN DEVICE OWN OTHER INNER
-    $1 ip address add $3/24 dev $2
-    $1 ip link set $2 up
-    $1 ip link add tunnel type vxlan id 42 dstport 4789 local $3 remote $4 || exit 77
-    $1 ip address add $5/24 dev tunnel
-    $1 ip link set tunnel up
-}
-end "" near 10.1.0.1 10.1.0.2 10.2.0.1
-end there far 10.1.0.2 10.1.0.1 10.2.0.2
-nsenter --net=/proc/$other/ns/net -- "$python" -B "$peers" serve fast 10.2.0.2 >"$out.port" & server=$!
-until [ -s "$out.port" ]; do sleep 0.05; done
-tcpdump -i near --immediate-mode -U -s 192 -w "$out" 2>"$out.log" & dump=$!
-until grep -q listening "$out.log"; do sleep 0.05; done
-"$python" -B "$peers" in-pieces "$(cat "$out.port")" 20 10.2.0.2
-sleep 0.2
-kill -INT $dump
-wait $dump
-"""
-
-
-def test_stalls_are_seen_through_a_real_tunnel(tmp_path):
-    """A capture at the cable held "no TCP"."""
-    path = tmp_path / "outer.pcap"
-
-    def attempt():
-        done = subprocess.run(["unshare", "--net", "bash", "-c", TUNNELLED, "tunnelled", path, PYTHON, PEERS],
-                              env=bare_env(), capture_output=True, text=True, timeout=60)
-        if done.returncode == 77 or "unshare failed" in done.stderr:
-            skip(f"no VXLAN here: {done.stderr}")
-        assert done.returncode == 0, done.stderr
-        found = explained(path)
-        agrees(found, stalled(json.loads(done.stdout)))
-        (writer,) = found["writers"]
-        assert (writer["writer"], writer["side"]) == ("10.2.0.1", "client")
-
-    patiently(attempt)
-
-
-def test_the_demo_client(tmp_path):
-    """The client of scripts/demo, unmodified, against Python's own HTTP server."""
-    server = ("import http.server as h\n"
-              "class P(h.BaseHTTPRequestHandler):\n"
-              "    protocol_version = 'HTTP/1.1'\n"
-              "    def do_POST(self):\n"
-              "        self.rfile.read(int(self.headers['Content-Length']))\n"
-              "        self.wfile.write(b'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok')\n"
-              "    def log_message(self, *_): pass\n"
-              "s = h.ThreadingHTTPServer(('127.0.0.1', 0), P)\n"
-              "print(s.server_port, flush=True)\n"
-              "s.serve_forever()\n")
-    path = tmp_path / "demo.pcap"
-    with spawned([PYTHON, "-c", server], stdout=subprocess.PIPE) as process:
-        port = int(process.stdout.readline())
-        with captured(path, port):
-            done = subprocess.run([PYTHON, SOURCE_ROOT / "scripts/demo.d/client.py", str(port), "30"],
-                                  env=bare_env(), check=True, capture_output=True, text=True)
-    median = float(done.stdout.split()[0])
-    assert median > SLOW_MS
-    found = explained(path)
-    assert 20 <= found["stalls"] <= 30  # a busy machine's acknowledgements come earlier
-    assert found["writers"][0]["median_ms"] < median + 1
-    assert abs(found["writers"][0]["median_ms"] - median) < 5 or median > 47  # busy, see is_quiet()
-
-
 # ---- logs of strace
 
 FORMS = {"-tt -T": ["-f", "-tt", "-T"], "-ttt -T": ["-f", "-ttt", "-T"], "-tt": ["-f", "-tt"],
@@ -236,24 +163,6 @@ def test_nothing_is_claimed_of_logs_without_a_stall(tmp_path, behaviour, server)
         _, found, _ = run_straced(tmp_path, behaviour, server, 4 if behaviour == "typing" else 15)
         assert (found["stalls"], found["writers"]) == (0, []), found
         assert found["connections"] == 1
-
-    patiently(attempt)
-
-
-def test_a_message_behind_one_without_an_answer(tmp_path):
-    """The client of the torture: A, B, which is never answered, the answer of A, C.  C waits behind B."""
-    path = tmp_path / "strace.log"
-
-    def attempt():
-        with CrossingPeer() as peer:
-            words = [program("crossing"), *peer.target, "20", "closes"]
-            subprocess.run(["strace", "-f", "-tt", "-T", "-o", path, *words], env=bare_env(), check=True,
-                           stdout=subprocess.DEVNULL, timeout=60)
-        found = explained(path)
-        assert 10 <= found["stalls"] <= 20
-        (writer,) = found["writers"]
-        (first, rest), = {(example["first_bytes"], example["rest_bytes"]) for example in writer["examples"]}
-        assert (writer["side"], first, rest) == ("client", 9, 33)
 
     patiently(attempt)
 

@@ -42,6 +42,17 @@ class Log:
             self.write(time + i * 0.1, size, **where)
         self.read(time + 0.1 * len(sizes), wait, **where)
 
+    def twenty(self, *calls, first=1):
+        """Twenty times these, a tenth of a second apart: (ms, bytes to write, "read" or a line, its ms)."""
+        for at in range(first, first + 2000, 100):
+            for after, what, *took in calls:
+                if isinstance(what, int):
+                    self.write(at + after, what)
+                elif what == "read":
+                    self.read(at + after, *took)
+                else:
+                    self.line(at + after, what, took=took[0] if took else 0.01)
+
     def exchanges(self, first, wait, **how):
         """Twenty, a tenth of a second apart."""
         for i in range(20):
@@ -170,22 +181,14 @@ def in_one_write(log):
 
 def under_msg_more(log):
     quick(log)
-    for i in range(20):
-        at = 1 + i * 100
-        log.line(at, 'sendto(3, "x"..., 200, MSG_MORE, NULL, 0) = 200', took=0.01)
-        log.line(at + 0.1, 'sendto(3, "x"..., 100, 0, NULL, 0) = 100', took=0.01)
-        log.read(at + 0.2, 43)
+    log.twenty((0, 'sendto(3, "x"..., 200, MSG_MORE, NULL, 0) = 200'),
+               (0.1, 'sendto(3, "x"..., 100, 0, NULL, 0) = 100'), (0.2, "read", 43))
 
 
 def under_a_cork(log):
     quick(log)
-    for i in range(20):
-        at = 1 + i * 100
-        log.line(at, "setsockopt(3, SOL_TCP, TCP_CORK, [1], 4) = 0", took=0.01)
-        log.write(at + 0.1, 200)
-        log.write(at + 0.2, 100)
-        log.line(at + 0.3, "setsockopt(3, SOL_TCP, TCP_CORK, [0], 4) = 0", took=0.01)
-        log.read(at + 0.4, 43)
+    log.twenty((0, "setsockopt(3, SOL_TCP, TCP_CORK, [1], 4) = 0"), (0.1, 200), (0.2, 100),
+               (0.3, "setsockopt(3, SOL_TCP, TCP_CORK, [0], 4) = 0"), (0.4, "read", 43))
 
 
 def large_body(log):
@@ -219,22 +222,13 @@ def any_time(log):
 def computing(log):
     """The program itself takes 43 ms before it reads arrived data."""
     quick(log)
-    for i in range(20):
-        at = 1 + i * 100
-        log.write(at, 200)
-        log.write(at + 0.1, 100)
-        log.line(at + 20, "getpid() = 100", took=0.001)
-        log.read(at + 43, 0.01)
+    log.twenty((0, 200), (0.1, 100), (20, "getpid() = 100", 0.001), (43, "read", 0.01))
 
 
 def sleeping(log):
     quick(log)
-    for i in range(20):
-        at = 1 + i * 100
-        log.write(at, 200)
-        log.write(at + 0.1, 100)
-        log.line(at + 0.2, "nanosleep({tv_sec=0, tv_nsec=43000000}, NULL) = 0", took=43)
-        log.read(at + 43.5, 0.01)
+    log.twenty((0, 200), (0.1, 100), (0.2, "nanosleep({tv_sec=0, tv_nsec=43000000}, NULL) = 0", 43),
+               (43.5, "read", 0.01))
 
 
 def on_a_pipe(log):
@@ -326,9 +320,7 @@ def behind_an_unanswered_one(log):
 def answers_in_pieces(log):
     """The server's second piece comes 41 ms behind its first: its stall, or its own time."""
     log.connected()
-    for i in range(20):
-        log.exchange(1 + i * 100, 0.3, sizes=(300,))
-        log.read(2 + i * 100, 41)
+    log.twenty((0, 300), (0.1, "read", 0.3), (1, "read", 41))
 
 
 @pytest.mark.parametrize("build", [slow_from_the_first, slow_all_along, slow_for_whole_messages_too, busy,
@@ -476,11 +468,8 @@ def test_an_address_of_version_4_in_a_socket_of_version_6(tmp_path, local):
 def test_data_that_looks_like_the_end_of_a_call(tmp_path):
     log = Log().connected()
     log.exchange(1, 0.5)
-    for i in range(20):
-        at = 100 + i * 100
-        log.line(at, 'write(3, "x) = 9 <0.000001> = -1 E <unfinished ...>", 200) = 200', took=0.01)
-        log.line(at + 0.1, 'sendto(3, "MSG_MORE sa_family=", 100, 0, NULL, 0) = 100', took=0.01)
-        log.read(at + 0.2, 43)
+    log.twenty((0, 'write(3, "x) = 9 <0.000001> = -1 E <unfinished ...>", 200) = 200'),
+               (0.1, 'sendto(3, "MSG_MORE sa_family=", 100, 0, NULL, 0) = 100'), (0.2, "read", 43), first=100)
     assert explained(tmp_path, log.text())["stalls"] == 20
 
 
@@ -533,11 +522,7 @@ def test_lines_without_end(tmp_path):
     """strace -s 1000000: the head and the tail of a line are enough."""
     log = Log().connected()
     log.exchange(1, 0.5)
-    for i in range(20):
-        at = 100 + i * 100
-        log.line(at, f'write(3, "{"x" * 200_000}", 200) = 200', took=0.01)
-        log.write(at + 0.1, 100)
-        log.read(at + 0.2, 43)
+    log.twenty((0, f'write(3, "{"x" * 200_000}", 200) = 200'), (0.1, 100), (0.2, "read", 43), first=100)
     assert explained(tmp_path, log.text())["stalls"] == 20
 
 

@@ -2,7 +2,6 @@
 """unstall metrics: Prometheus's view of it, and a server that no client can occupy."""
 
 import contextlib
-import json
 import re
 import signal
 import socket
@@ -13,7 +12,7 @@ import urllib.request
 
 import pytest
 
-from harness import COMMAND, AnsweringPeer, free_port, preload_env, spawned, stats_directory, unstall
+from harness import COMMAND, free_port, preload_env, spawned, unstall
 from stats_files import STALLING, make_stats_file
 from talkers import STALLER
 
@@ -108,27 +107,26 @@ def test_labels_cannot_be_broken_out_of(tmp_path):
     assert 'program="a\\"b\\\\c?d\\"} 1"' in text
 
 
-def test_counters_grow_while_processes_come_and_go():
+def test_counters_grow_while_processes_come_and_go(peer, folder):
     before, steps = {}, 0
-    with AnsweringPeer() as peer, stats_directory() as folder:
-        running = []
-        for turn in range(10):
-            if turn in (0, 2, 4):
-                running.append(subprocess.Popen(["/usr/bin/python3", STALLER, *peer.target, "12"],
-                                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                                env=preload_env("observe", UNSTALL_STATS=folder)))
-            if turn == 3:
-                running[0].kill()
-            now = samples(unstall("metrics", folder, check=True).stdout)
-            for series, value in before.items():
-                if re.match(r"unstall_\w+_(total|bucket|count|sum)", series):
-                    assert now[series] >= value, series
-                    steps += now[series] > value
-            before = now
-            time.sleep(0.1)
-        for process in running:
-            process.wait(20)
+    running = []
+    for turn in range(10):
+        if turn in (0, 2, 4):
+            running.append(subprocess.Popen(["/usr/bin/python3", STALLER, *peer.target, "12"],
+                                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                            env=preload_env("observe", UNSTALL_STATS=folder)))
+        if turn == 3:
+            running[0].kill()
         now = samples(unstall("metrics", folder, check=True).stdout)
+        for series, value in before.items():
+            if re.match(r"unstall_\w+_(total|bucket|count|sum)", series):
+                assert now[series] >= value, series
+                steps += now[series] > value
+        before = now
+        time.sleep(0.1)
+    for process in running:
+        process.wait(20)
+    now = samples(unstall("metrics", folder, check=True).stdout)
     done = [value for series, value in now.items() if series.startswith("unstall_exchange_seconds_count")]
     assert done.count(12) >= 2  # the first one was killed, perhaps before it had begun
     assert steps > 0
@@ -166,32 +164,6 @@ def prometheus(tmp_path, url):
         finally:
             process.terminate()
             process.wait(30)
-
-
-def test_a_real_prometheus_scrapes_it_and_answers(tmp_path):
-    (tmp_path / "stats").mkdir()
-    make_stats_file(tmp_path / "stats/1.unstall", STALLING)
-    with served(tmp_path / "stats") as (_, url), prometheus(tmp_path, url) as api:
-        def ask(query):
-            words = urllib.parse.urlencode({"query": query})
-            try:
-                return json.loads(get(f"{api}/api/v1/query?{words}")[1])["data"]["result"]
-            except OSError:
-                return []
-
-        for _ in range(60):
-            if ask("unstall_stalls_proved_total"):
-                break
-            time.sleep(0.5)
-        (stalls,) = ask("unstall_stalls_proved_total")
-        assert stalls["value"][1] == "96"
-        assert stalls["metric"]["endpoint"] == "127.0.0.1:8080"
-        (up,) = ask('up{job="unstall"}')
-        assert up["value"][1] == "1"
-        (median,) = ask("histogram_quantile(0.5, unstall_exchange_seconds_bucket)")
-        assert 0.040 < float(median["value"][1]) < 0.050
-        metadata = json.loads(get(f"{api}/api/v1/metadata?metric=unstall_stall_seconds")[1])["data"]
-        assert metadata["unstall_stall_seconds"][0]["unit"] == "seconds"  # so it was OpenMetrics that it took
 
 
 def test_what_is_asked_for_decides_the_form(tmp_path):

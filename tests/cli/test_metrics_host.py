@@ -17,7 +17,7 @@ from test_metrics import get, prometheus, samples
 from test_scan import CONTAINER, Actor, cgroup_of_a_container, need
 
 from harness import (BUILD_ROOT, COMMAND, SOURCE_ROOT, AnsweringPeer, bare_env, command_of_everybody,
-                     patiently, skip, spawned, unstall)
+                     need_root, patiently, run, spawned, unstall)
 
 DATA = SOURCE_ROOT / "data/prometheus"
 FLEET = (SOURCE_ROOT / "docs/fleet.md").read_text(encoding="utf-8")
@@ -124,8 +124,7 @@ def test_its_labels_have_the_unit_or_the_container(group):
 
 
 def test_it_says_what_it_may_not_see():
-    if os.geteuid() != 0:
-        skip("only root may become another user")
+    need_root("may become another user")
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     with (command_of_everybody() as command,
           watching(command=[*nobody, command]) as (_, url, said)):
@@ -219,8 +218,7 @@ def test_promtool_knows_the_metrics_and_the_alerts(tmp_path):
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
     shutil.copy(DATA / "unstall-host.rules.yml", tmp_path)
     shutil.copy(SOURCE_ROOT / "tests/cli/host.rules.test.yml", tmp_path)
-    done = subprocess.run(["promtool", "test", "rules", "host.rules.test.yml"], cwd=tmp_path, text=True,
-                          capture_output=True, check=False)
+    done = run(["promtool", "test", "rules", "host.rules.test.yml"], bare_env(), check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -249,10 +247,9 @@ def complaints_about(**dashboards):
             kind, options = panel["type"], json.dumps(panel["options"])
             parts.append(f"export const panel{panel['id']}: Written<Partial<{kind}.Options>> = {options};\n")
         (home / f"{name}.ts").write_text("".join(parts), encoding="utf-8")
-    done = subprocess.run(["node", "node_modules/typescript/bin/tsc", "--noEmit", "--strict",
-                           "--skipLibCheck", "--moduleResolution", "node", "--target", "es2020",
-                           *(f"{name}.ts" for name in dashboards)],
-                          cwd=home, capture_output=True, text=True, check=False, timeout=120)
+    done = run(["node", "node_modules/typescript/bin/tsc", "--noEmit", "--strict", "--skipLibCheck",
+                "--moduleResolution", "node", "--target", "es2020", *(f"{name}.ts" for name in dashboards)],
+               bare_env(), check=False, cwd=home, timeout=120)
     return {name: [line for line in done.stdout.splitlines() if line.startswith(f"{name}.ts")]
             for name in dashboards}
 

@@ -10,15 +10,11 @@ import subprocess
 import time
 from pathlib import Path
 
-import pytest
-
-from harness import (COMMAND, AnsweringPeer, bare_env, preload_env, stats_directory, unstall,
-                     wait_for_stats_file, wait_until)
+from harness import COMMAND, NOBODY, bare_env, preload_env, unstall, wait_for_stats_file, wait_until
 from stats_files import make_stats_file
 
 MB = 1000000
 DAY_NS = 86400 * 10**9
-NOBODY = 65534
 # Asks the peer on this port, until it is killed.
 CLIENT = ["/usr/bin/python3", "-S", "-c", """
 import socket, sys, time
@@ -61,12 +57,6 @@ def start(folder, program_words=("true",)):
     done = unstall("run", "--stats", folder, *program_words)
     assert done.returncode == 0
     return done.stderr
-
-
-@pytest.fixture(name="folder")
-def _folder():
-    with stats_directory() as folder:
-        yield folder
 
 
 # ---- run --stats -----------------------------------------------------------------
@@ -142,9 +132,8 @@ def mapped(path):
         keeper.kill()
 
 
-def test_the_file_of_a_program_that_runs_stays(folder):
-    with AnsweringPeer() as peer, subprocess.Popen([*CLIENT, str(peer.port)],
-                                                   env=preload_env(UNSTALL_STATS=folder)) as client:
+def test_the_file_of_a_program_that_runs_stays(peer, folder):
+    with subprocess.Popen([*CLIENT, str(peer.port)], env=preload_env(UNSTALL_STATS=folder)) as client:
         wait_for_stats_file(folder)
         path = next(folder.iterdir())
         patch(path, started_ns=time.time_ns() - 9 * DAY_NS)
@@ -190,23 +179,21 @@ def is_zombie(pid):
     return True
 
 
-def test_the_folder_of_a_killed_observe_goes_with_the_next_one(folder):
-    with AnsweringPeer() as peer:
-        left, _ = left_by_a_killed_one(folder, peer)
+def test_the_folder_of_a_killed_observe_goes_with_the_next_one(peer, folder):
+    left, _ = left_by_a_killed_one(folder, peer)
     done = unstall("observe", "true", env=bare_env(XDG_RUNTIME_DIR=folder))
     assert not left.exists()
     assert f"{folder}: removed the statistics of 1 observe that had been killed\n" in done.stderr
     assert "removed" not in unstall("observe", "true", env=bare_env(XDG_RUNTIME_DIR=folder)).stderr
 
 
-def test_not_while_its_program_runs_nor_with_a_file_that_is_none_of_ours(folder):
-    with AnsweringPeer() as peer:
-        left, pid = left_by_a_killed_one(folder, peer, kill_program=False)
-        try:
-            unstall("observe", "true", env=bare_env(XDG_RUNTIME_DIR=folder))
-            assert len(list(left.iterdir())) == 1
-        finally:
-            os.kill(pid, signal.SIGKILL)
+def test_not_while_its_program_runs_nor_with_a_file_that_is_none_of_ours(peer, folder):
+    left, pid = left_by_a_killed_one(folder, peer, kill_program=False)
+    try:
+        unstall("observe", "true", env=bare_env(XDG_RUNTIME_DIR=folder))
+        assert len(list(left.iterdir())) == 1
+    finally:
+        os.kill(pid, signal.SIGKILL)
     (left / "notes").touch()
     age(left)
     unstall("observe", "true", env=bare_env(XDG_RUNTIME_DIR=folder))

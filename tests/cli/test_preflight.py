@@ -8,7 +8,8 @@ import pytest
 import specimens
 from specimens import script
 
-from harness import COMMAND, LIB, bare_env, command_of_everybody, run, skip, unstall
+from harness import (AS_NOBODY, COMMAND, LIB, NOBODY, bare_env, command_of_everybody, need_namespaces,
+                     need_root, run, unstall)
 
 SUPERVISED = "unstall run cures it under a seccomp supervisor"
 STATIC = f"it is statically linked, so nothing can be preloaded; {SUPERVISED}"
@@ -81,13 +82,11 @@ def an_open_folder():
 
 
 def by_nobody(folder, program):
-    env = bare_env()
-    return run([folder / COMMAND.name, "run", program], env, check=False, user=specimens.NOBODY,
-               group=specimens.NOBODY, extra_groups=[])
+    return run([folder / COMMAND.name, "run", program], bare_env(), check=False, **AS_NOBODY)
 
 
 def test_file_capabilities_are_refused_for_who_gains_by_them(open_folder):
-    specimens.as_root()
+    need_root(specimens.SETUID)
     binary = specimens.copy(open_folder, "capable")
     os.setxattr(binary, "security.capability", specimens.CAP_NET_RAW)
     assert "it has file capabilities, and ld.so ignores" in by_nobody(open_folder, binary).stderr
@@ -96,9 +95,9 @@ def test_file_capabilities_are_refused_for_who_gains_by_them(open_folder):
 
 
 def test_setuid_is_no_obstacle_for_the_user_that_it_is_setuid_to(open_folder):
-    specimens.as_root()
+    need_root(specimens.SETUID)
     binary = specimens.copy(open_folder, "mine")
-    os.chown(binary, specimens.NOBODY, specimens.NOBODY)
+    os.chown(binary, NOBODY, NOBODY)
     binary.chmod(0o6755)
     assert by_nobody(open_folder, binary).stdout == "hello\n"
 
@@ -118,15 +117,13 @@ def test_setuid_is_no_obstacle_on_a_mount_that_ignores_it(tmp_path):
     place.mkdir()
     words = (f"mount -t tmpfs -o nosuid none {place} && cp -p {binary} {place} && "
              f"exec {COMMAND} run {place}/setuid")
-    if run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", place], bare_env(),
-           check=False).returncode != 0:
-        skip("no file system can be mounted here")
+    need_namespaces("--mount")
     done = run(["unshare", "--mount", "sh", "-c", words], bare_env())
     assert (done.stdout, done.stderr) == ("hello\n", "")
 
 
 def test_what_may_not_be_read_is_run(open_folder):
-    specimens.as_root()
+    need_root(specimens.SETUID)
     binary = specimens.copy(open_folder, "secret")
     binary.chmod(0o711)
     os.chown(binary, 0, 0)
@@ -212,6 +209,7 @@ RUNNABLE = {
     "python": "#!/usr/bin/python3 -Es\nimport sys\nprint('ran', sys.argv[1])\n",
     "perl by env": "#!/usr/bin/env -S perl -w\nprint 'ran ', $ARGV[0], \"\\n\";\n",
     "without a first line": "echo ran $1\n",
+    "with the library": "#!/bin/sh\ngrep -q libunstall /proc/$$/maps && echo ran $1\n",
 }
 
 

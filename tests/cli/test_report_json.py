@@ -107,16 +107,6 @@ def test_a_killed_process_is_read_back_whole(talker):
     assert (after["rows"], after["connections"]) == (before["rows"], before["connections"])
 
 
-def test_a_process_that_has_ended_and_was_not_waited_for_is_none(talker):
-    """It was said to run without the library, then to be no process: a zombie maps nothing."""
-    process, _, _ = talker
-    os.kill(process.pid, signal.SIGKILL)
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    done = unstall("report", str(process.pid))
-    assert done.returncode == 125
-    assert "runs no program: it is a kernel thread, or has ended; then give unstall report " in done.stderr
-
-
 def test_an_ended_process_says_so(talker):
     process, folder, _ = talker
     process.stdin.close()

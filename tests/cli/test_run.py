@@ -1,22 +1,19 @@
 # SPDX-License-Identifier: MIT
 """unstall run: the program in its place, with the library before it."""
 
-import http.server
 import json
 import os
 import re
 import shutil
 import signal
 import subprocess
-import threading
 from pathlib import Path
 
 import pytest
-from specimens import script
 from talkers import TRIES, typical
 
 from harness import (BUILD_ROOT, COMMAND, LIB, SOURCE_ROOT, AnsweringPeer, bare_env, compile_c, is_loaded,
-                     pattern, program, request_all, run, run_strace, spawned, stats_directory, unstall)
+                     pattern, program, request_all, run, run_strace, spawned, unstall)
 
 PRINT_PRELOAD = ["/bin/sh", "-c", 'echo "$LD_PRELOAD"']
 PRINT_ENVIRONMENT = ["/usr/bin/python3", "-S", "-c", "import os, json; print(json.dumps(dict(os.environ)))"]
@@ -53,52 +50,6 @@ def test_it_is_cured_in_the_mode_asked_for(mode):
                                    ["--peers=!127.0.0.0/8"], ["--programs", "other"]])
 def test_it_stalls_where_the_options_say_so(words):
     assert comes_to_stall(*words)
-
-
-HTTP_CLIENT = """#!/usr/bin/perl
-use IO::Socket; use Time::HiRes 'time';
-my $server = IO::Socket::INET->new("127.0.0.1:$ARGV[0]") or die $!;
-for (1 .. 12) {
-    my $begin = time;
-    print $server "POST / HTTP/1.1\\r\\nHost: localhost\\r\\nContent-Length: 100\\r\\n\\r\\n";
-    print $server "x" x 100;
-    while (defined(my $line = <$server>)) { last if $line eq "ok\\n"; }
-    print 1000 * (time - $begin), "\\n";
-}
-"""
-
-
-class Answering(http.server.BaseHTTPRequestHandler):
-    """A server that is well: it reads all, and answers at once."""
-    protocol_version = "HTTP/1.1"
-    wbufsize = -1
-
-    def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(200)
-        self.send_header("Content-Length", "3")
-        self.end_headers()
-        self.wfile.write(b"ok\n")
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.mark.parametrize("mode, stalls", [("off", True), ("nodelay", False), ("auto", False)])
-def test_a_script_in_perl_that_nobody_changed(mode, stalls, tmp_path):
-    """It prints header and content apart; Perl writes each print at once on a socket."""
-    client = script(tmp_path, "client", HTTP_CLIENT)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            done = unstall("run", "--mode", mode, client, server.server_address[1], check=True)
-        finally:
-            server.shutdown()
-            thread.join()
-    times = [float(line) for line in done.stdout.splitlines()]
-    assert len(times) == 12
-    assert (typical(times) > 20) is stalls
 
 
 def test_a_server_is_cured():
@@ -177,11 +128,10 @@ def test_a_library_that_cannot_be_preloaded_is_refused(name, message, tmp_path):
     assert (done.returncode, done.stderr) == (125, f"unstall run: {message.format(folder=tmp_path)}\n")
 
 
-def test_a_library_on_a_mount_without_exec_is_refused():
-    with stats_directory() as folder:
-        copy = shutil.copy(LIB, folder)
-        mounted = os.statvfs(folder).f_flag & os.ST_NOEXEC
-        done = unstall("run", "--library", copy, "true")
+def test_a_library_on_a_mount_without_exec_is_refused(folder):
+    copy = shutil.copy(LIB, folder)
+    mounted = os.statvfs(folder).f_flag & os.ST_NOEXEC
+    done = unstall("run", "--library", copy, "true")
     if mounted:  # /dev/shm is so in many places, not in all
         assert "lies on a mount without exec" in done.stderr
     assert done.returncode == (125 if mounted else 0)
@@ -292,7 +242,7 @@ def test_a_bad_option_is_refused(words):
     assert (done.returncode, done.stdout, done.stderr) == (125, "", f"unstall run: {BAD[words]}\n")
 
 
-def test_a_folder_for_statistics_that_the_library_would_not_take_is_refused():
+def test_a_folder_for_statistics_that_the_library_would_not_take_is_refused(folder):
     way = "; make one by mkdir -m 700 /dev/shm/unstall\n"
 
     def refused(folder):
@@ -301,16 +251,15 @@ def test_a_folder_for_statistics_that_the_library_would_not_take_is_refused():
         assert done.stderr.endswith(way)
         return done.stderr.removesuffix(way)
 
-    with stats_directory() as folder:
-        assert unstall("run", "--stats", folder.name, "/usr/bin/env", cwd=folder.parent).stdout.count(
-            f"UNSTALL_STATS={folder}\n") == 1
-        (folder / "link").symlink_to(folder)
-        (folder / "file").touch()
-        assert refused(folder / "none") == f"unstall run: --stats {folder}/none: No such file or directory"
-        assert refused(folder / "link") == f"unstall run: --stats {folder}/link: is not a directory"
-        assert refused(folder / "file") == f"unstall run: --stats {folder}/file: is not a directory"
-        folder.chmod(0o770)
-        assert "must belong to you, and no other user may write to it" in refused(folder)
+    assert unstall("run", "--stats", folder.name, "/usr/bin/env", cwd=folder.parent).stdout.count(
+        f"UNSTALL_STATS={folder}\n") == 1
+    (folder / "link").symlink_to(folder)
+    (folder / "file").touch()
+    assert refused(folder / "none") == f"unstall run: --stats {folder}/none: No such file or directory"
+    assert refused(folder / "link") == f"unstall run: --stats {folder}/link: is not a directory"
+    assert refused(folder / "file") == f"unstall run: --stats {folder}/file: is not a directory"
+    folder.chmod(0o770)
+    assert "must belong to you, and no other user may write to it" in refused(folder)
     assert "is not on tmpfs" in refused(COMMAND.parent)
 
 

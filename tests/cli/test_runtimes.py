@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: MIT
 """The writers of the pieces in a program that is interpreted, or compiled while it runs."""
 
-import contextlib
 import os
 import re
 import signal
-import socket
 import subprocess
 import tempfile
-import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from harness import LIB, AnsweringPeer, bare_env, patiently, preload_env, stats_directory, unstall
-from stats_files import PROGRAMS
+from harness import LIB, AnsweringPeer, bare_env, need_root, patiently, preload_env, stats_directory, unstall
+from stats_files import PROGRAMS, line_with
+from talkers import talking_server
 
 NODE = ("node", "--perf-basic-prof", "--interpreted-frames-native-stack")
 
@@ -40,15 +38,14 @@ def a_run_of_node():
 
 
 def test_the_map_of_node_names_functions_and_lines(node):
-    assert re.search(r"the first piece \(200 bytes\) is written by sendHeader \(two_authors.js:5\); "
-                     r"the second \(100 bytes\) by sendBody \(two_authors.js:9\): join them", told(node[0]))
+    assert re.search(r"the first piece \(200 bytes\) is written by sendHeader \(two_authors.js:6\); "
+                     r"the second \(100 bytes\) by sendBody \(two_authors.js:10\): join them", told(node[0]))
 
 
 def test_a_map_of_another_user_is_not_believed(node):
     """Anybody can write to /tmp."""
     folder, code_map = node
-    if os.geteuid() != 0:
-        pytest.skip("only root can give a file away")
+    need_root("can give a file away")
     os.chown(code_map, 65534, -1)
     try:
         assert "sendHeader" not in told(folder)
@@ -108,27 +105,26 @@ JAVA = ("java", "-XX:+PreserveFramePointer", "-Xcomp", "-XX:CompileCommand=quiet
         "-XX:CompileCommand=compileonly,TwoAuthors::*", "-XX:CompileCommand=dontinline,TwoAuthors::send*")
 
 
-def test_the_map_of_a_jvm_names_the_methods(java_class):
+def test_the_map_of_a_jvm_names_the_methods(folder, peer, java_class):
     """It is written when jcmd asks."""
-    with stats_directory() as folder, AnsweringPeer() as peer:
-        process = subprocess.Popen([*JAVA, "-cp", java_class, "TwoAuthors", str(peer.target[1]), "1000000"],
-                                   env=preload_env("observe", UNSTALL_STATS=folder),
-                                   stdout=subprocess.DEVNULL)
-        code_map = Path(f"/tmp/perf-{process.pid}.map")
-        try:
-            end = time.monotonic() + 30
-            while "Who wrote the pieces" not in unstall("report", folder).stdout:
-                assert time.monotonic() < end and process.poll() is None
-                time.sleep(0.2)
-            assert "by TwoAuthors" not in told(folder)
-            subprocess.run(["jcmd", str(process.pid), "Compiler.perfmap"], check=True, timeout=60,
-                           stdout=subprocess.DEVNULL)
-            assert ("the first piece (200 bytes) is written by TwoAuthors.sendHeader; the second (100 bytes) "
-                    "by TwoAuthors.sendBody: join them") in told(folder)
-        finally:
-            process.kill()
-            process.wait(10)
-            code_map.unlink(missing_ok=True)
+    process = subprocess.Popen([*JAVA, "-cp", java_class, "TwoAuthors", str(peer.target[1]), "1000000"],
+                               env=preload_env("observe", UNSTALL_STATS=folder),
+                               stdout=subprocess.DEVNULL)
+    code_map = Path(f"/tmp/perf-{process.pid}.map")
+    try:
+        end = time.monotonic() + 30
+        while "Who wrote the pieces" not in unstall("report", folder).stdout:
+            assert time.monotonic() < end and process.poll() is None
+            time.sleep(0.2)
+        assert "by TwoAuthors" not in told(folder)
+        subprocess.run(["jcmd", str(process.pid), "Compiler.perfmap"], check=True, timeout=60,
+                       stdout=subprocess.DEVNULL)
+        assert ("the first piece (200 bytes) is written by TwoAuthors.sendHeader; the second (100 bytes) "
+                "by TwoAuthors.sendBody: join them") in told(folder)
+    finally:
+        process.kill()
+        process.wait(10)
+        code_map.unlink(missing_ok=True)
 
 
 # ---- the runtime's own tool ------------------------------------------------
@@ -145,37 +141,6 @@ def an_installed_py_spy(tmp_path_factory):
     return f"{folder / 'bin'}:{os.environ['PATH']}"
 
 
-@contextlib.contextmanager
-def talking_server(*command, cwd=None, asked=10, answer=300):
-    """A server that answers in two pieces, and a client that goes on asking, by so many bytes at once; the
-    server's process."""
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=bare_env(), cwd=cwd)
-    stop = threading.Event()
-
-    def ask(port):
-        with socket.create_connection(("127.0.0.1", port), timeout=20) as client, \
-                contextlib.suppress(OSError):
-            while not stop.is_set():
-                client.sendall(b"x" * asked)
-                left = answer
-                while left > 0:
-                    got = len(client.recv(left))
-                    if not got:
-                        return
-                    left -= got
-
-    client = threading.Thread(target=ask, args=(int(server.stdout.readline()),))
-    client.start()
-    try:
-        yield server
-    finally:
-        stop.set()
-        client.join(30)
-        server.kill()
-        server.wait(10)
-        server.stdout.close()
-
-
 @pytest.mark.parametrize("apart", [[], ["--pid", "--fork", "--kill-child", "--mount-proc"]],
                          ids=["here", "in a PID namespace"])
 def test_the_map_of_a_running_node_is_read_by_observe(apart, tmp_path):
@@ -185,7 +150,7 @@ def test_the_map_of_a_running_node_is_read_by_observe(apart, tmp_path):
     folder = tmp_path / "tmp"  # in place of /tmp, where perf-1.map could be anybody's
     folder.mkdir()
     inside = ["unshare", "--mount", *apart, "sh", "-c", 'mount --bind "$0" /tmp && exec "$@"', folder]
-    with talking_server(*inside, *NODE, PROGRAMS / "two_authors_server.js", cwd=folder) as server:
+    with talking_server(*inside, *NODE, PROGRAMS / "two_authors.js", cwd=folder) as server:
         pid = server.pid
         if apart:
             (pid,) = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split())
@@ -196,7 +161,7 @@ def test_the_map_of_a_running_node_is_read_by_observe(apart, tmp_path):
             return " ".join((done.stdout + done.stderr).split())
 
         # On a busy machine two seconds may pass without a stall.
-        assert any("is written by sendHeader (two_authors_server.js:" in told_by_observe() for _ in range(3))
+        assert any("is written by sendHeader (two_authors.js:" in told_by_observe() for _ in range(3))
         code_map.rename(folder / "moved")  # node goes on writing there
         code_map.write_bytes((folder / "moved").read_bytes())
         an_hour_ago = code_map.stat().st_mtime - 3600
@@ -211,14 +176,8 @@ def observed(*words, caller=None, **variables):
     return " ".join(done.stderr.split())
 
 
-def line_of(program, text):
-    """The first line of a program that has this text in it."""
-    lines = (PROGRAMS / program).read_text(encoding="utf-8").splitlines()
-    return next(at for at, line in enumerate(lines, 1) if text in line)
-
-
 def python_told(second="100"):
-    header, body = (line_of("two_authors.py", text) for text in ("* 200", "* SECOND"))
+    header, body = (line_with("two_authors.py", text) for text in ("* 200", "* SECOND"))
     return ("As py-spy tells, the first piece (200 bytes) is written by send_header "
             f"(two_authors.py:{header}); "
             f"the second ({second} bytes) by send_body (two_authors.py:{body}): join them.")
@@ -242,7 +201,7 @@ def test_py_spy_names_both_lines_of_a_running_server(py_spy, second):
 
 def test_py_spy_names_the_message_that_waits_and_the_one_before(py_spy):
     """Observe told the stall, and of its code that there was no message in two small writes."""
-    first, second = (line_of("one_by_one.py", text) for text in ("* 200", "* 100"))
+    first, second = (line_with("one_by_one.py", text) for text in ("* 200", "* 100"))
     with talking_server("/usr/bin/python3", PROGRAMS / "one_by_one.py", asked=20) as server:
         def attempt():
             text = observed("--time", "4", str(server.pid), PATH=py_spy)
@@ -291,9 +250,9 @@ def test_jcmd_names_the_methods_of_a_program_that_is_started(java_class):
             text = observed("--library", str(LIB), "--", "java", "-Xint", "-cp", str(java_class),
                             "TwoAuthors", str(peer.target[1]), "40")
         assert ("As jcmd tells, the first piece (200 bytes) is written by TwoAuthors.sendHeader "
-                f"(TwoAuthors.java:{line_of('TwoAuthors.java', 'byte[200]')}); the second (100 bytes) by "
+                f"(TwoAuthors.java:{line_with('TwoAuthors.java', 'byte[200]')}); the second (100 bytes) by "
                 "TwoAuthors.sendBody "
-                f"(TwoAuthors.java:{line_of('TwoAuthors.java', 'byte[100]')}): join them.") in text
+                f"(TwoAuthors.java:{line_with('TwoAuthors.java', 'byte[100]')}): join them.") in text
     patiently(attempt)  # as above
 
 

@@ -10,17 +10,17 @@ import signal
 import socket
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
+from stats_files import PROGRAMS, line_with
 from test_top import Terminal
 
-from harness import (COMMAND, VERDICT_CODES, AnsweringPeer, bare_env, cgroup, command_of_everybody, patiently,
-                     podman_env, remove_cgroups, skip, spawned, started, two_namespaces,
-                     unstall, within)
+from harness import (AS_NOBODY, COMMAND, VERDICT_CODES, AnsweringPeer, bare_env, cgroup, command_of_everybody,
+                     need_root, patiently, podman_env, remove_cgroups, run, skip, spawned, started,
+                     two_namespaces, unstall, within)
 from harness.capture import captured
 
-ACTOR = Path(__file__).parent / "programs/actor.py"
+ACTOR = PROGRAMS / "actor.py"
 SELDOM = ("lost", "lost-behind")  # an exchange takes as long as the timeouts of a loss
 WELL_BEHAVED = ("single", "nodelay", "thinks", "bulk", "slow-reader", "corked", "paced", *SELDOM)
 SOURCES = ("sampled", "exact")
@@ -244,13 +244,7 @@ def test_one_process_can_be_asked_for():
     assert [row["process"]["pid"] for row in told["rows"]] == [first.pid]
 
 
-AUTHORS = Path(__file__).parent / "programs/two_authors.c"
-
-
-def line_of(mark):
-    """The line of two_authors.c with this mark."""
-    return next(number for number, line in enumerate(AUTHORS.read_text(encoding="utf-8").splitlines(), 1)
-                if f"LINE {mark} */" in line)
+AUTHORS = PROGRAMS / "two_authors.c"
 
 
 @contextlib.contextmanager
@@ -284,7 +278,8 @@ def test_the_two_places_that_write_are_named(tmp_path, flags):
     first, second = pattern["occurrences"][0]
     assert (first["bytes"], second["bytes"]) == (200, 100)
     assert (first["author"]["function"], second["author"]["function"]) == ("send_header", "send_body")
-    assert [call["author"]["line"] for call in (first, second)] == [line_of("header"), line_of("body")]
+    assert [call["author"]["line"] for call in (first, second)] == [
+        line_with(AUTHORS.name, f"LINE {mark} */") for mark in ("header", "body")]
     assert flags or re.search(r"Who wrote the pieces\n.*send_header.*send_body", text, re.DOTALL)
 
 
@@ -292,8 +287,7 @@ def test_without_the_kernels_types_and_on_an_old_kernel_one_sentence_says_so(tmp
     need("exact")
     (tmp_path / "old.c").write_text("int old; void *f(void) { return &old; }\n", encoding="ascii")
     subprocess.run(["clang", "-g", "--target=bpf", "-c", "-o", "old.o", "old.c"], cwd=tmp_path, check=True)
-    sections = subprocess.run(["readelf", "-SW", tmp_path / "old.o"], capture_output=True, text=True,
-                              check=True).stdout
+    sections = run(["readelf", "-SW", tmp_path / "old.o"], bare_env()).stdout
     found = re.search(r"\.BTF +PROGBITS +\w+ (\w+) (\w+)", sections)
     offset, size = (int(word, 16) for word in found.groups())
     (tmp_path / "old.btf").write_bytes((tmp_path / "old.o").read_bytes()[offset:offset + size])
@@ -303,9 +297,8 @@ def test_without_the_kernels_types_and_on_an_old_kernel_one_sentence_says_so(tmp
              "the kernel does not describe its types (/sys/kernel/btf/vmlinux, CONFIG_DEBUG_INFO_BTF)"),
             (f"mount --bind {tmp_path}/old.btf {types}/vmlinux",
              "the kernel has no tracepoint sock_send_length; Linux 6.3 has it")):
-        done = subprocess.run(["unshare", "-m", "sh", "-c", f'{hide} && exec "$@"', "sh", COMMAND, "scan",
-                               "--source", "exact"], capture_output=True, text=True, check=False,
-                              env=bare_env())
+        done = run(["unshare", "-m", "sh", "-c", f'{hide} && exec "$@"', "sh", COMMAND, "scan", "--source",
+                    "exact"], bare_env(), check=False)
         assert (done.returncode, done.stdout) == (125, "")
         assert done.stderr == f"unstall scan: --source exact: {reason}; --source sampled needs no privilege\n"
 
@@ -375,26 +368,22 @@ def podman_with_a_store_of_its_own(tmp_path):
     return podman_env(tmp_path)
 
 
-def test_the_processes_of_a_container_of_podman_can_be_asked_for_by_its_name(podman, tmp_path):
+def test_the_processes_of_a_container_of_podman_can_be_asked_for_by_its_name(peer, podman, tmp_path):
     root, name = tmp_path / "root", f"unstall-{os.getpid()}"
     root.mkdir()
     subprocess.run(["cc", "-O2", "-static", "-o", root / "authors", AUTHORS], check=True)
     without = Actor("stall", 3)
-    with AnsweringPeer() as peer:
-        try:
-            done = subprocess.run(["podman", "run", "--detach", "--name", name, "--network", "host",
-                                   "--cgroup-parent", f"/{name}", "--rootfs", root, "/authors", *peer.target,
-                                   "1000"],
-                                  env=podman, capture_output=True, text=True, check=False, timeout=60)
-            assert done.returncode == 0, done.stderr
-            container = done.stdout.strip()
-            told = scan_until_told(lambda seconds: subprocess.run(
-                [COMMAND, "scan", "--json", "--time", str(seconds), "--container", name],
-                env=podman, capture_output=True, text=True, check=False, timeout=60))
-        finally:
-            subprocess.run(["podman", "rm", "--force", "--time", "0", name], env=podman, capture_output=True,
-                           check=False, timeout=60)
-            remove_cgroups(name)
+    try:
+        done = run(["podman", "run", "--detach", "--name", name, "--network", "host", "--cgroup-parent",
+                    f"/{name}", "--rootfs", root, "/authors", *peer.target, "1000"], podman, check=False)
+        assert done.returncode == 0, done.stderr
+        container = done.stdout.strip()
+        told = scan_until_told(lambda seconds: run([COMMAND, "scan", "--json", "--time", str(seconds),
+                                                    "--container", name], podman, check=False))
+    finally:
+        subprocess.run(["podman", "rm", "--force", "--time", "0", name], env=podman, capture_output=True,
+                       check=False, timeout=60)
+        remove_cgroups(name)
     without.exchanges()
     assert told.stderr == "" and told.returncode == 1
     row, = json.loads(told.stdout)["rows"]
@@ -404,8 +393,7 @@ def test_the_processes_of_a_container_of_podman_can_be_asked_for_by_its_name(pod
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_process_in_another_network_namespace_is_seen(source):
     need(source)
-    if os.geteuid() != 0:
-        skip("only root may make a network namespace")
+    need_root("may make a network namespace")
     words = f"ip link set lo up && exec /usr/bin/python3 -S {ACTOR} stall 60"
     with subprocess.Popen(["unshare", "-n", "sh", "-c", words], stdout=subprocess.PIPE, text=True) as actor:
         port = int(actor.stdout.readline().split()[1])
@@ -475,8 +463,7 @@ def far_apart(*route):
 
 def scan_beside(process, *words, seconds=2):
     """A scan in the network namespace of this process."""
-    return subprocess.run(within(process, COMMAND, "scan", "--time", str(seconds), *words), check=False,
-                          capture_output=True, text=True, env=bare_env())
+    return run(within(process, COMMAND, "scan", "--time", str(seconds), *words), bare_env(), check=False)
 
 
 def test_a_receiver_in_another_network_namespace_is_elsewhere_and_there_exact_names_both():
@@ -504,8 +491,8 @@ def test_in_a_container_with_process_ids_of_its_own_the_right_process_is_named(t
         script = (f"/usr/bin/python3 -S {ACTOR} stall 600 >{port} & echo $! && "
                   f"until [ -s {port} ]; do sleep 0.01; done && "
                   f"exec {COMMAND} scan --json --source exact --time {seconds}")
-        return subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script],
-                              capture_output=True, text=True, check=False, env=bare_env())
+        return run(["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script], bare_env(),
+                   check=False)
 
     def row_in(done):
         pid, report = done.stdout.split("\n", 1)
@@ -521,8 +508,7 @@ def test_root_in_a_container_is_not_told_to_become_root():
 
     def scan(seconds):
         words = ["scan", "--source", "exact", "--time", str(seconds)]
-        return subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", COMMAND, *words],
-                              capture_output=True, text=True, check=False, env=bare_env())
+        return run(["unshare", "--pid", "--fork", "--mount-proc", COMMAND, *words], bare_env(), check=False)
 
     with Actor("stall"):
         said = scan_until_told(scan).stdout
@@ -623,13 +609,10 @@ def test_the_table_can_be_watched():
 
 
 def test_without_privilege_it_tells_the_connection_and_its_user():
-    if os.geteuid() != 0:
-        skip("only root may become another user")
+    need_root("may become another user")
     with Actor("stall") as actor, command_of_everybody() as command:
-        done = scan_until_told(lambda seconds: subprocess.run(
-            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", command, "scan", "--json",
-             "--time", str(seconds), "--port", str(actor.port)],
-            capture_output=True, text=True, check=False, cwd="/", env=bare_env()))
+        done = scan_until_told(lambda seconds: run([command, "scan", "--json", "--time", seconds, "--port",
+                                                    actor.port], bare_env(), check=False, **AS_NOBODY))
     assert done.returncode == 1 and done.stderr == ""
     told = json.loads(done.stdout)
     assert told["source"] == "sampled"
@@ -640,11 +623,9 @@ def test_without_privilege_it_tells_the_connection_and_its_user():
 
 
 def test_the_exact_source_is_refused_in_one_sentence_without_its_capabilities():
-    if os.geteuid() != 0:
-        skip("only root can give up capabilities")
-    done = subprocess.run(["setpriv", "--bounding-set=-all", "--inh-caps=-all",
-                           COMMAND, "scan", "--source", "exact"],
-                          capture_output=True, text=True, check=False, env=bare_env())
+    need_root("can give up capabilities")
+    done = run(["setpriv", "--bounding-set=-all", "--inh-caps=-all", COMMAND, "scan", "--source", "exact"],
+               bare_env(), check=False)
     assert done.returncode == 125 and done.stdout == ""
     assert re.fullmatch(r"unstall scan: --source exact: "
                         r"(it needs CAP_BPF and CAP_PERFMON, for instance as root|"

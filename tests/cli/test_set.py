@@ -11,14 +11,8 @@ from pathlib import Path
 import pytest
 from talkers import STALLER, started_talker, typical
 
-from harness import (AnsweringPeer, bare_env, command_of_everybody, control_of, preload_env, run, skip,
-                     spawned, stats_directory, unstall)
-
-
-@pytest.fixture(name="folder")
-def a_stats_folder():
-    with stats_directory() as folder:
-        yield folder
+from harness import (AS_NOBODY, bare_env, command_of_everybody, control_of, need_namespaces, need_root,
+                     preload_env, run, spawned, unstall)
 
 
 @pytest.fixture(name="talker")
@@ -55,6 +49,7 @@ def test_the_kill_switch_is_told_where_it_makes_a_mode_idle(talker):
         f"{name_of(talker)}: stays off: --kill is in force; take it back by unstall set --unkill "
         f"{talker.pid}\n")
     assert json.loads(done(talker.pid, "nodelay", "--wait", "0", "--json"))[0]["killed"] is True
+    assert talker.stalls()
     assert "stays off" not in done(talker.pid, "--unkill", "--wait", "0")
     assert talker.talk() < 20
     assert json.loads(done(talker.pid, "--json"))[0]["killed"] is False
@@ -111,15 +106,6 @@ def test_started_is_the_mode_that_it_was_started_with(talker):
     done(talker.pid, "started", "--wait", "0")
     assert talker.talk() < 20
     assert in_force(talker, "nodelay")
-
-
-def test_kill_stops_everything_and_unkill_takes_it_back(talker):
-    done(talker.pid, "--kill", "--wait", "0")
-    assert talker.stalls()
-    done(talker.pid, "auto", "--wait", "0")
-    assert talker.stalls()
-    done(talker.pid, "--unkill", "--wait", "0")
-    assert talker.talk() < 20
 
 
 def test_the_window_can_be_set(talker):
@@ -210,16 +196,14 @@ def test_a_killed_ones_segment_cannot_be_set(folder):
 
 
 def test_somebody_elses_cannot_be_set(talker, folder):
-    if os.geteuid() != 0:
-        skip("only root can be somebody else here")
+    need_root("can be somebody else here")
     with command_of_everybody() as copy:
-        nobody = {"user": 65534, "group": 65534, "extra_groups": [], "cwd": "/"}
-        answer = run([copy, "set", talker.pid, "off"], bare_env(), check=False, **nobody)
+        answer = run([copy, "set", talker.pid, "off"], bare_env(), check=False, **AS_NOBODY)
         assert answer.returncode == 125
         assert "run this as its user or as root" in answer.stderr
         folder.chmod(0o755)
         stats_file, = folder.glob("*.unstall")
-        answer = run([copy, "set", stats_file, "off"], bare_env(), check=False, **nobody)
+        answer = run([copy, "set", stats_file, "off"], bare_env(), check=False, **AS_NOBODY)
         assert answer.returncode == 125
         assert "Permission denied" in answer.stderr
     assert talker.talk() < 20
@@ -295,23 +279,21 @@ def test_status_does_not_undo_by_off_what_is_off(talker):
     assert off.startswith("nothing is changed in mode off; ")
 
 
-def test_a_process_in_a_container_has_the_id_of_this_host(folder):
+def test_a_process_in_a_container_has_the_id_of_this_host(peer, folder):
     """It had that of its own PID namespace, which here is a kernel thread's: `report DIR` said that it was
     killed, `set DIR` that it has ended, `top` showed it no more, and `observe PID` ended at once."""
-    if run(["unshare", "--fork", "--pid", "--mount-proc", "true"], bare_env(), check=False).returncode != 0:
-        skip("no PID namespace may be made here")
+    need_namespaces("--fork", "--pid", "--mount-proc")
     script = 'exec 3<&0; "$@" <&3 & wait'
-    with AnsweringPeer() as peer:
-        words = ["unshare", "--fork", "--pid", "--mount-proc", "--kill-child", "sh", "-c", script, "sh",
-                 "/usr/bin/python3", STALLER, *peer.target]
-        with spawned(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                     env=preload_env("observe", UNSTALL_STATS=folder)) as process:
-            assert process.stdout.readline() == "ready\n"
-            found = run(["pgrep", "--full", f"^/usr/bin/python3 {STALLER} {' '.join(map(str, peer.target))}"],
-                        bare_env())
-            pid = int(found.stdout)
-            assert any(file.name.startswith("2-") for file in folder.iterdir())
-            assert f"(pid {pid}), mode observe, running for" in unstall("report", folder).stdout
-            assert f"\n{pid:5} " in unstall("top", "--once", "--interval", "0.2", folder).stdout
-            assert f"(pid {pid}), mode observe, running for" in unstall("observe", "--time", "1", pid).stderr
-            assert f"{pid} (python3" in done(folder, "auto")
+    words = ["unshare", "--fork", "--pid", "--mount-proc", "--kill-child", "sh", "-c", script, "sh",
+             "/usr/bin/python3", STALLER, *peer.target]
+    with spawned(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                 env=preload_env("observe", UNSTALL_STATS=folder)) as process:
+        assert process.stdout.readline() == "ready\n"
+        found = run(["pgrep", "--full", f"^/usr/bin/python3 {STALLER} {' '.join(map(str, peer.target))}"],
+                    bare_env())
+        pid = int(found.stdout)
+        assert any(file.name.startswith("2-") for file in folder.iterdir())
+        assert f"(pid {pid}), mode observe, running for" in unstall("report", folder).stdout
+        assert f"\n{pid:5} " in unstall("top", "--once", "--interval", "0.2", folder).stdout
+        assert f"(pid {pid}), mode observe, running for" in unstall("observe", "--time", "1", pid).stderr
+        assert f"{pid} (python3" in done(folder, "auto")

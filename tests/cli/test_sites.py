@@ -12,26 +12,18 @@ import pytest
 
 from harness import (HOOK_LIB, LIB, AnsweringPeer, bare_env, compile_c, patiently, preload_env,
                      stats_directory, unstall)
-from stats_files import PROGRAMS, STALLING, make_stats_file
+from stats_files import PROGRAMS, STALLING, line_with, make_stats_file
 from talkers import STALLER, started_talker
 
 SOURCE = PROGRAMS / "two_authors.c"
 
 
 def line_of(mark):
-    """The line of two_authors.c that has this mark."""
-    lines = SOURCE.read_text(encoding="utf-8").splitlines()
-    return next(at for at, line in enumerate(lines, 1) if f"/* LINE {mark} */" in line)
+    return line_with("two_authors.c", f"/* LINE {mark} */")
 
 
 def told(path, env=None):
     return " ".join(unstall("report", path, env=env, check=True).stdout.split())
-
-
-@pytest.fixture(name="folder")
-def made_folder():
-    with stats_directory() as folder:
-        yield folder
 
 
 def run_authors(binary, folder, *words, **variables):
@@ -93,14 +85,13 @@ def test_a_program_that_was_rebuilt_since_is_not_believed(folder, tmp_path):
     assert re.search(r"code at talker\+0x[0-9a-f]+ \(the file no longer exists\)", told(folder))
 
 
-def test_after_an_upgrade_of_the_library_no_frames_are_made_up(folder, tmp_path):
+def test_after_an_upgrade_of_the_library_no_frames_are_made_up(peer, folder, tmp_path):
     """Its frames were unwound by chance: authors at addresses like 0xc7."""
     library = tmp_path / "libunstall.so"
     shutil.copy(LIB, library)
-    with AnsweringPeer() as peer:
-        subprocess.run([compile_c(SOURCE), *peer.target, "10"], check=True, timeout=30,
-                       stdout=subprocess.DEVNULL,
-                       env=preload_env("observe", library=library, UNSTALL_STATS=folder))
+    subprocess.run([compile_c(SOURCE), *peer.target, "10"], check=True, timeout=30,
+                   stdout=subprocess.DEVNULL,
+                   env=preload_env("observe", library=library, UNSTALL_STATS=folder))
     shutil.copy(HOOK_LIB, library)
     (process,) = json.loads(unstall("report", "--json", folder, check=True).stdout)["processes"]
     first, second = process["patterns"][0]["occurrences"][0]
@@ -138,50 +129,6 @@ def test_however_it_was_built(folder, flags, cc):
     assert f"send_body (two_authors.c:{line_of('body')})" in text
 
 
-def test_names_of_cplusplus_are_readable(folder):
-    run_authors(compile_c(SOURCE, "-Dsend_header=_ZN6Client11send_headerEiPKc"), folder)
-    text = told(folder)
-    assert "written by Client::send_header (two_authors.c:" in text
-
-
-CPLUSPLUS = """
-#include <cstdlib>
-#include <arpa/inet.h>
-#include <unistd.h>
-namespace { struct Client {
-    int fd; char bytes[512];
-    __attribute__((noinline)) void put(size_t n) { if (write(fd, bytes, n) != (ssize_t)n) exit(3); asm(""); }
-    template <typename T> __attribute__((noinline)) void header(T n) { put(n); asm(""); }
-    __attribute__((noinline)) void operator()(size_t n) { put(n); asm(""); }
-}; }
-int main(int, char **argv) {
-    sockaddr_in to = {};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(atoi(argv[2]));
-    inet_pton(AF_INET, argv[1], &to.sin_addr);
-    static Client c;
-    c.fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (connect(c.fd, (sockaddr *)&to, sizeof(to)) != 0) return 1;
-    for (int i = 0; i < atoi(argv[3]); i++) {
-        c.header(200);
-        c(100);
-        if (read(c.fd, c.bytes, sizeof(c.bytes)) <= 0) return 2;
-    }
-}
-"""
-
-
-def test_names_of_a_real_program_in_cplusplus_are_as_in_its_source(folder, tmp_path):
-    """Unnamed namespaces, templates and operators: '(' is a part of these names."""
-    source = tmp_path / "client.cpp"
-    source.write_text(CPLUSPLUS)
-    subprocess.run(["g++", "-O1", "-o", tmp_path / "client", source], check=True)
-    run_authors(tmp_path / "client", folder)
-    text = told(folder)
-    assert "(anonymous namespace)::Client::header<int> in client" in text
-    assert "(anonymous namespace)::Client::operator() in client" in text
-
-
 @pytest.mark.parametrize("symbols, names", [
     ({"send_header": "_ZN33_$LT$T$u20$as$u20$two..Sender$GT$6header17h316d7ccf971499ceE",
       "send_body": "_RNvXCs9lviOnV7Yo6_3twoNtNtNtCsjrHSEGnQ3l9_3std3net3tcp9TcpStreamNtB2_6Sender4bodyB2_"},
@@ -189,7 +136,10 @@ def test_names_of_a_real_program_in_cplusplus_are_as_in_its_source(folder, tmp_p
     ({"send_header": "header__app_12", "send_body": "send__pureZnet_7", "wrapped_body": "NimMain"},
      ("app.header", "net.send")),
     ({"send_header": "header__app_12", "send_body": "body__app_13"}, ("header__app_12", "body__app_13")),
-], ids=["Rust, legacy and v0", "Nim", "C that looks like Nim"])
+    ({"send_header": "_ZN12_GLOBAL__N_16Client6headerIiEEvT_", "send_body": "_ZN12_GLOBAL__N_16ClientclEm"},
+     ("(anonymous namespace)::Client::header<int>", "(anonymous namespace)::Client::operator()")),
+    ({"send_header": "_ZN6Client11send_headerEiPKc"}, ("Client::send_header", "send_body")),
+], ids=["Rust, legacy and v0", "Nim", "C that looks like Nim", "C++ with ( in names", "C++"])
 def test_names_are_as_in_their_source(folder, tmp_path, symbols, names):
     """A program that has the symbols of a compiler of another language; one of Nim has a NimMain."""
     command = ["objcopy", "--strip-debug", *(f"--redefine-sym={old}={new}" for old, new in symbols.items())]
@@ -222,11 +172,10 @@ def test_stacks_can_be_forbidden(folder):
     assert "Who wrote" not in text
 
 
-def test_a_script_is_not_blamed_on_its_interpreter(folder):
-    with AnsweringPeer() as peer:
-        subprocess.run(["/usr/bin/python3", STALLER, *peer.target, "5"], check=True, timeout=30,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                       env=preload_env("observe", UNSTALL_STATS=folder))
+def test_a_script_is_not_blamed_on_its_interpreter(peer, folder):
+    subprocess.run(["/usr/bin/python3", STALLER, *peer.target, "5"], check=True, timeout=30,
+                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   env=preload_env("observe", UNSTALL_STATS=folder))
     text = told(folder)
     assert re.search(r"are written by what python3[.0-9]* interprets", text)
     assert "look there for two writes in a row, and join them" in text

@@ -11,7 +11,7 @@ import uuid
 
 import pytest
 
-from harness import (COMMAND, AnsweringPeer, bare_env, compile_c, preload_env, skip, spawned, stats_directory,
+from harness import (COMMAND, AnsweringPeer, bare_env, compile_c, need_root, preload_env, run, spawned,
                      unstall, wait_for)
 from stats_files import PROGRAMS, STALLING, make_stats_file
 from talkers import staller
@@ -34,8 +34,7 @@ class Terminal:
                    f"env {env} {command}; echo \"ended with $?\"; exec sleep 60")
 
     def _tmux(self, *words):
-        return subprocess.run(["tmux", "-L", self.name, *words], env=bare_env(LC_ALL="C.UTF-8"), check=True,
-                              text=True, capture_output=True, timeout=20).stdout
+        return run(["tmux", "-L", self.name, *words], bare_env(LC_ALL="C.UTF-8"), timeout=20).stdout
 
     def type(self, keys):
         self._tmux("send-keys", keys)
@@ -61,22 +60,20 @@ class Terminal:
         self._tmux("kill-server")
 
 
-def test_one_line_for_each_endpoint_of_each_process():
-    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process:
-        text = unstall("top", "--once", folder, check=True).stdout
-        assert max(map(len, text.splitlines())) <= 80
-        summary, heading, line = text.splitlines()
-        assert re.match(r"1 running, 0 ended; \d+(\.\d)? exchanges/s, [\d.]+ stalls/s, [\d.]+ m?s lost in "
-                        r"[1-9]\d*\.\d s$", summary)
-        assert heading.split() == ["PID", "PROGRAM", "ENDPOINT", "MODE", "EXCH/S", "MEDIAN", "P99", "STALL/S",
-                                   "CURED"]
-        assert re.match(rf" *{process.pid} python3 ?[.\d]* +127\.0\.0\.1:{peer.port} +observe "
-                        r"+\d+(\.\d)? +\d+(\.\d+)? ms ", line)
+def test_one_line_for_each_endpoint_of_each_process(peer, folder, process):
+    text = unstall("top", "--once", folder, check=True).stdout
+    assert max(map(len, text.splitlines())) <= 80
+    summary, heading, line = text.splitlines()
+    assert re.match(r"1 running, 0 ended; \d+(\.\d)? exchanges/s, [\d.]+ stalls/s, [\d.]+ m?s lost in "
+                    r"[1-9]\d*\.\d s$", summary)
+    assert heading.split() == ["PID", "PROGRAM", "ENDPOINT", "MODE", "EXCH/S", "MEDIAN", "P99", "STALL/S",
+                               "CURED"]
+    assert re.match(rf" *{process.pid} python3 ?[.\d]* +127\.0\.0\.1:{peer.port} +observe "
+                    r"+\d+(\.\d)? +\d+(\.\d+)? ms ", line)
 
 
-def test_one_process_can_be_watched():
-    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer), \
-         staller(folder, peer) as process:
+def test_one_process_can_be_watched(peer, folder, process):
+    with staller(folder, peer):
         _, _, *lines = unstall("top", "--once", str(process.pid), check=True).stdout.splitlines()
         assert [line.split()[0] for line in lines] == [str(process.pid)]
 
@@ -93,11 +90,10 @@ def test_ended_processes_are_counted_and_not_shown(tmp_path):
     (60, "PID PROGRAM ENDPOINT EXCH/S STALL/S CURED"),
     (70, "PID PROGRAM ENDPOINT EXCH/S MEDIAN STALL/S CURED"),
 ])
-def test_a_narrow_terminal_shows_stalls_and_cures(columns, headings):
+def test_a_narrow_terminal_shows_stalls_and_cures(folder, process, columns, headings):
     """At 60 columns a line ended behind the median, and later at 40 behind the endpoint; stalls, by which it
     is sorted, were not shown."""
-    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
-            Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=columns) as terminal:
+    with Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=columns) as terminal:
         screen = terminal.wait_for(rf"^ *{process.pid} (python3\.\d+ +)?[\w ]*[\d.:]+ .* [1-9][\d.]* +0$")
         heading = next(line for line in screen.splitlines() if "ENDPOINT" in line)
         assert " ".join(heading.split()) == headings
@@ -105,17 +101,15 @@ def test_a_narrow_terminal_shows_stalls_and_cures(columns, headings):
                          re.MULTILINE)
 
 
-def test_a_name_of_ten_letters_is_whole_at_80_columns():
+def test_a_name_of_ten_letters_is_whole_at_80_columns(folder, process):
     """All of Python's services were "python3."."""
-    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
-            Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
+    with Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
         terminal.wait_for(rf"^ *{process.pid} python3\.\d+ ")
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-def test_the_screen_shows_what_happens(columns):
-    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
-            Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=columns) as terminal:
+def test_the_screen_shows_what_happens(folder, process, columns):
+    with Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=columns) as terminal:
         screen = terminal.wait_for(rf"^ *{process.pid} python3.* observe +\d+ +\d+(\.\d+)? ms")
         assert "by stalls, every 0.5 s   q quit  ? help  m mode" in screen
         assert max(map(len, screen.splitlines())) <= columns
@@ -123,9 +117,8 @@ def test_the_screen_shows_what_happens(columns):
         terminal.wait_for("^ended with 0")
 
 
-def test_the_mode_is_switched_from_the_screen():
-    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
-            Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
+def test_the_mode_is_switched_from_the_screen(folder, process):
+    with Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
         terminal.wait_for(rf"^ *{process.pid} .* observe .* \d+(\.\d+)? ms")
         terminal.type("m")
         terminal.wait_for(rf"^The mode of python3[.\d]* \(pid {process.pid}\), now observe:")
@@ -135,11 +128,10 @@ def test_the_mode_is_switched_from_the_screen():
         assert '"mode": "nodelay"' in unstall("report", "--json", str(process.pid), check=True).stdout
 
 
-def test_lines_from_before_a_change_of_mode_are_told_apart():
+def test_lines_from_before_a_change_of_mode_are_told_apart(peer, folder):
     """All lines of a process had its present mode, so that two were equal; and in mode off, where stalls are
     not looked for, there were "0" stalls."""
-    with AnsweringPeer() as peer, stats_directory() as folder, \
-            staller(folder, peer, "each") as process:
+    with staller(folder, peer, "each") as process:
         def lines():
             text = unstall("top", "--once", "--interval", "0.5", folder, check=True).stdout
             return {line.split()[3]: line.split() for line in text.splitlines()[2:]}
@@ -155,10 +147,9 @@ def by_address(peer):
     return str(peer.port)
 
 
-def test_sorting_selecting_and_help():
+def test_sorting_selecting_and_help(peer, folder):
     """Each key has another order than the key before it."""
-    with AnsweringPeer() as peer, AnsweringPeer() as other, stats_directory() as folder, \
-         staller(folder, max(peer, other, key=by_address)) as one, \
+    with AnsweringPeer() as other, staller(folder, max(peer, other, key=by_address)) as one, \
             staller(folder, min(peer, other, key=by_address), mode="auto") as two, \
             Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
         def order():
@@ -191,10 +182,9 @@ def test_sorting_selecting_and_help():
         terminal.wait_for(rf"^The mode of python3[.\d]* \(pid {max(one.pid, two.pid)}\)")
 
 
-def test_every_mode_can_be_chosen():
+def test_every_mode_can_be_chosen(folder, process):
     """Their keys are others than in the list of lines: k is cork there, s the mode of the start."""
-    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
-            Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
+    with Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
         terminal.wait_for(rf"^ *{process.pid} .* observe ")
         for key, said, mode in (("o", "off", "off"), ("b", "observe", "observe"), ("k", "cork", "cork"),
                                 ("l", "coalesce", "coalesce"), ("a", "auto", "auto"),
@@ -210,17 +200,16 @@ def test_every_mode_can_be_chosen():
         terminal.wait_for(rf"^ *{process.pid} .* observe ")
 
 
-def test_the_interval_is_halved_and_doubled():
-    with stats_directory() as folder, Terminal(COMMAND, "top", "--interval", "0.8", folder) as terminal:
+def test_the_interval_is_halved_and_doubled(folder):
+    with Terminal(COMMAND, "top", "--interval", "0.8", folder) as terminal:
         terminal.wait_for(", every 0.8 s ")
         for key, seconds in zip("++++--", (0.4, 0.2, 0.1, 0.1, 0.2, 0.4)):
             terminal.type(key)
             terminal.wait_for(f", every {seconds} s ")
 
 
-def test_it_follows_the_size_of_the_terminal():
-    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
-            Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
+def test_it_follows_the_size_of_the_terminal(folder, process):
+    with Terminal(COMMAND, "top", "--interval", "0.5", folder) as terminal:
         terminal.wait_for(rf"^ *{process.pid} ")
         for columns, lines in ((120, 30), (40, 5), (80, 24)):
             terminal.resize(columns, lines)
@@ -230,9 +219,8 @@ def test_it_follows_the_size_of_the_terminal():
             assert max(map(len, screen.splitlines())) <= columns
 
 
-def test_processes_come_and_go():
-    with AnsweringPeer() as peer, stats_directory() as folder, \
-            Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
+def test_processes_come_and_go(peer, folder):
+    with Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
         terminal.wait_for("^No process here: start one")
         with staller(folder, peer) as process:
             terminal.wait_for(rf"^ *{process.pid} python")
@@ -240,18 +228,16 @@ def test_processes_come_and_go():
         wait_for(lambda: "python3" not in terminal.see())
 
 
-def test_colours_only_where_they_are_wanted():
-    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process:
-        for env, coloured in (("NO_COLOR=1", False), ("-u NO_COLOR", True)):
-            with Terminal(COMMAND, "top", "--interval", "0.3", folder, env=env) as terminal:
-                terminal.wait_for(rf"^ *{process.pid} .* \d+(\.\d+)? ms")
-                assert bool(re.search("\033\\[[\\d;]*31m", terminal.see("-e"))) is coloured
+def test_colours_only_where_they_are_wanted(folder, process):
+    for env, coloured in (("NO_COLOR=1", False), ("-u NO_COLOR", True)):
+        with Terminal(COMMAND, "top", "--interval", "0.3", folder, env=env) as terminal:
+            terminal.wait_for(rf"^ *{process.pid} .* \d+(\.\d+)? ms")
+            assert bool(re.search("\033\\[[\\d;]*31m", terminal.see("-e"))) is coloured
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_leaves_the_terminal_in_order(number):
-    with stats_directory() as folder, \
-         Terminal("sh -c", f"'echo $$ > {folder}/pid; exec {COMMAND} top {folder}'") as terminal:
+def test_a_signal_leaves_the_terminal_in_order(folder, number):
+    with Terminal("sh -c", f"'echo $$ > {folder}/pid; exec {COMMAND} top {folder}'") as terminal:
         terminal.wait_for("^No process here")
         os.kill(int((folder / "pid").read_text(encoding="utf-8")), number)
         screen = terminal.wait_for("^ended with 0")
@@ -259,11 +245,10 @@ def test_a_signal_leaves_the_terminal_in_order(number):
 
 
 def test_without_any_statistics_it_looks_at_the_whole_host():
-    if os.geteuid() != 0:
-        skip("only root can hide /dev/shm")
+    need_root("can hide /dev/shm")
     hidden = "mount -t tmpfs none /dev/shm && exec \"$@\""
-    done = subprocess.run(["unshare", "--mount", "sh", "-c", hidden, "-", COMMAND, "top", "--once"],
-                          text=True, capture_output=True, check=False, env=bare_env())
+    done = run(["unshare", "--mount", "sh", "-c", hidden, "-", COMMAND, "top", "--once"], bare_env(),
+               check=False)
     assert done.returncode in (0, 1, 2) and done.stdout.startswith("Scanned this host for "), done
 
 
@@ -302,16 +287,15 @@ def test_what_cannot_be_is_refused(words, message):
 
 
 @pytest.mark.parametrize("kind", ["nonsense", "dumb"])
-def test_a_terminal_without_a_screen_is_said(kind):
-    with stats_directory() as folder, Terminal(COMMAND, "top", folder, env=f"TERM={kind}") as terminal:
+def test_a_terminal_without_a_screen_is_said(folder, kind):
+    with Terminal(COMMAND, "top", folder, env=f"TERM={kind}") as terminal:
         terminal.wait_for(f"TERM={kind}: unknown, or without a cursor; --once needs none")
         terminal.wait_for("^ended with 125")
 
 
-def test_k_and_j_select_a_line_and_change_no_mode():
+def test_k_and_j_select_a_line_and_change_no_mode(peer, folder):
     """k, "up" in vi and less, set the selected process to off at once."""
-    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as one, \
-            staller(folder, peer) as two, \
+    with staller(folder, peer) as one, staller(folder, peer) as two, \
             Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
         first, last = sorted([one.pid, two.pid])
 
@@ -333,9 +317,8 @@ def test_k_and_j_select_a_line_and_change_no_mode():
             assert '"mode": "observe"' in unstall("report", "--json", str(process.pid), check=True).stdout
 
 
-def test_enter_opens_the_endpoint_and_any_key_leaves_it():
-    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
-            Terminal(COMMAND, "top", "--interval", "0.5", folder, env="LC_ALL=C.UTF-8") as terminal:
+def test_enter_opens_the_endpoint_and_any_key_leaves_it(peer, folder, process):
+    with Terminal(COMMAND, "top", "--interval", "0.5", folder, env="LC_ALL=C.UTF-8") as terminal:
         terminal.wait_for(rf"^ *{process.pid} .* observe .* \d+(\.\d+)? ms")
         terminal.type("Enter")
         screen = terminal.wait_for(r"exchange times, the last \d+ looks: .*▆")
@@ -354,10 +337,10 @@ def test_enter_opens_the_endpoint_and_any_key_leaves_it():
 @pytest.mark.parametrize("how, author, heading", [
     ([], "ask_second", "Who wrote the pieces"),
     (["shared"], "ask_first", "Who wrote the pieces, here or at other endpoints")])
-def test_an_opened_endpoint_names_who_wrote_to_it(how, author, heading):
+def test_an_opened_endpoint_names_who_wrote_to_it(peer, folder, how, author, heading):
     """Once it named the authors of all endpoints of the process.  A pair of calls belongs to the endpoint
     where it was first seen."""
-    with AnsweringPeer() as peer, AnsweringPeer() as other, stats_directory() as folder, \
+    with AnsweringPeer() as other, \
             program(folder, compile_c(PROGRAMS / "two_endpoints.c"), *peer.target, *other.target, *how), \
             Terminal(COMMAND, "top", "--interval", "0.5", folder, columns=120) as terminal:
         terminal.wait_for(rf"127\.0\.0\.1:{peer.port} .* ms")
@@ -378,9 +361,8 @@ def test_an_opened_endpoint_names_who_wrote_to_it(how, author, heading):
             terminal.wait_for("every 0.5 s   q quit")
 
 
-def test_the_filter_hides_the_other_lines():
-    with AnsweringPeer() as peer, AnsweringPeer() as other, stats_directory() as folder, \
-            staller(folder, peer) as first, staller(folder, other) as second, \
+def test_the_filter_hides_the_other_lines(peer, folder):
+    with AnsweringPeer() as other, staller(folder, peer) as first, staller(folder, other) as second, \
             Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
         terminal.wait_for(rf"^ *{first.pid} .* ms")
         terminal.wait_for(rf"^ *{second.pid} .* ms")
@@ -400,11 +382,9 @@ def test_the_filter_hides_the_other_lines():
         terminal.wait_for(rf"^ *{second.pid} .* ms")
 
 
-def test_the_filter_has_its_effect_at_once_also_while_paused():
+def test_the_filter_has_its_effect_at_once_also_while_paused(folder, process):
     """Once it had it at the next look, and a filter that hid all lines was reported as no process."""
-    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
-            Terminal(COMMAND, "top", "--interval", "0.3", folder, columns=120,
-                     env="LC_ALL=C.UTF-8") as terminal:
+    with Terminal(COMMAND, "top", "--interval", "0.3", folder, columns=120, env="LC_ALL=C.UTF-8") as terminal:
         terminal.wait_for(rf"^ *{process.pid} .* ms.* [▆▇]{{3}}")
         terminal.type("Space")
         terminal.wait_for(", paused")
@@ -419,10 +399,9 @@ def test_the_filter_has_its_effect_at_once_also_while_paused():
 
 
 @pytest.mark.parametrize("columns, shown", [(80, False), (94, False), (95, True), (200, True)])
-def test_a_wide_terminal_shows_the_last_exchange_times(columns, shown):
-    with AnsweringPeer() as peer, stats_directory() as folder, staller(folder, peer) as process, \
-            Terminal(COMMAND, "top", "--interval", "0.3", folder, columns=columns,
-                     env="LC_ALL=C.UTF-8") as terminal:
+def test_a_wide_terminal_shows_the_last_exchange_times(folder, process, columns, shown):
+    with Terminal(COMMAND, "top", "--interval", "0.3", folder, columns=columns,
+                  env="LC_ALL=C.UTF-8") as terminal:
         screen = terminal.wait_for(rf"^ *{process.pid} .* ms" + (".* [▆▇]{3}" if shown else ""))
         heading = next(line for line in screen.splitlines() if "ENDPOINT" in line)
         assert ("EXCHANGE TIME" in heading) is shown

@@ -10,7 +10,7 @@ import subprocess
 
 from made import FOLDER, run
 
-from harness import SOURCE_ROOT, STALL_MS, WARM, AnsweringPeer, skip
+from harness import SOURCE_ROOT, STALL_MS, WARM, AnsweringPeer, need_root, skip
 
 EXCHANGES = 15
 REQUEST = 300
@@ -28,8 +28,7 @@ def locked(name):
 
 def older_root():
     """Debian 11: glibc 2.31 and perl."""
-    if os.geteuid() != 0:
-        skip("only root may enter another root")
+    need_root("may enter another root")
     if shutil.which("mmdebstrap") is None:
         skip("mmdebstrap is not installed")
     with locked("debian-11") as root:

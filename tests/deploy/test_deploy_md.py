@@ -12,7 +12,7 @@ import pytest
 from made import own_folders, packages, portable, run, with_command
 from roots import CLIENT, EXCHANGES, REQUEST, median_wait_of
 
-from harness import SOURCE_ROOT, STALL_MS, AnsweringPeer, bare_env, compile_c, patiently, skip
+from harness import SOURCE_ROOT, STALL_MS, AnsweringPeer, bare_env, compile_c, patiently, need_root, skip
 
 PAGE = own_folders((SOURCE_ROOT / "docs/deploy.md").read_text(encoding="utf-8"))
 
@@ -55,8 +55,7 @@ def write_app(path, peer):
 
 @pytest.fixture(scope="module", autouse=True)
 def root_only():
-    if os.geteuid() != 0:
-        skip("only root may make the roots in which the blocks run")
+    need_root("may make the roots in which the blocks run")
 
 
 def test_every_section_has_its_blocks_or_says_why():

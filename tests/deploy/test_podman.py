@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 from made import FOLDER, own_folders, portable
 
-from harness import (COMMAND, LIB, SOURCE_ROOT, STALL_MS, add_files, compile_c, needed_by, podman_env,
-                     patiently, remove_cgroups, skip)
+from harness import (COMMAND, LIB, NOBODY, SOURCE_ROOT, STALL_MS, add_files, compile_c, need_root, needed_by,
+                     patiently, podman_env, remove_cgroups, skip)
 
 PAGE = own_folders((SOURCE_ROOT / "docs/deploy.md").read_text(encoding="utf-8"))
 SECTION = PAGE.split("\n## podman and docker\n")[1].split("\n## ")[0]
-NOBODY = 65534
+
 MEASURED = re.compile(r"^(\d+\.\d+) \d+\.\d+ [01]$", re.M)
 
 # The name of the cgroup above the containers, so that it can be removed.
@@ -92,8 +92,7 @@ def write_images(place):
 
 @pytest.fixture(name="podman", scope="module", params=["root", "rootless"])
 def a_podman(request):
-    if os.geteuid() != 0:
-        skip("only root may become another user")
+    need_root("may become another user")
     for name in ("podman", "runc"):
         if not shutil.which(name):
             skip(f"{name} is not installed")

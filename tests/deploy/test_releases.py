@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from made import run
 
-from harness import SOURCE_ROOT, bare_env, skip
+from harness import SOURCE_ROOT, bare_env, need_root
 
 SCRIPT = SOURCE_ROOT / "scripts/releases"
 RELEASE = "bookworm"
@@ -24,8 +24,7 @@ pytestmark = pytest.mark.no_library
 
 @pytest.fixture(autouse=True)
 def root_only():
-    if os.geteuid() != 0:
-        skip("only root may make a root")
+    need_root("may make a root")
 
 
 def readable(path):

@@ -2,7 +2,6 @@
 """The packets on loopback, by tcpdump, and the stalls in its capture."""
 
 import contextlib
-import os
 import re
 import shutil
 import signal
@@ -13,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from .library import skip
+from .library import need_root
 
 _ETHERNET, _HEADER, _RECORD = 14, 24, 16
 
@@ -112,8 +111,7 @@ def end_capture(tcpdump, before):
 def captured(*ports, within=(), copy=None):
     """Capture loopback's traffic of `ports`; gives a Capture that is filled when the context ends.  `within`:
     words that run a command in another network namespace; `copy`: where the file is kept."""
-    if os.geteuid() != 0:
-        skip("only root may capture packets")
+    need_root("may capture packets")
     capture = Capture([])
     with tempfile.NamedTemporaryFile(prefix="unstall-capture-") as file:
         with subprocess.Popen(

@@ -5,7 +5,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from .library import skip
+from .library import skip, need_root
 from .patience import wait_until
 
 
@@ -20,8 +20,7 @@ def cgroup_mount():
 @contextlib.contextmanager
 def cgroup(name):
     """One of this name, perhaps within another one of ours (A/B): its folder, and what enters it."""
-    if os.geteuid() != 0:
-        skip("only root may make a cgroup")
+    need_root("may make a cgroup")
     root = cgroup_mount()
     folder = root / name
     folder.mkdir(parents=True)

@@ -39,6 +39,12 @@ _BOTH = os.environ.get("UNSTALL_TESTS_BOTH_SIZES", "")
 _OWN = {"LD_PRELOAD"}
 
 
+def need_root(why):
+    """Skips where this process is not root: `only root WHY`."""
+    if os.geteuid() != 0:
+        skip(f"only root {why}")
+
+
 def bare_env(**variables):
     """This process's environment without the library and without any UNSTALL_ variable."""
     env = {name: value for name in list(os.environ)  # pytest deletes one meanwhile, in another thread

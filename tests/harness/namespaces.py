@@ -3,7 +3,14 @@
 
 import subprocess
 
-from .process import spawned
+from .library import bare_env, skip
+from .process import run, spawned
+
+
+def need_namespaces(*options):
+    """Skips where unshare(1) may not make these."""
+    if run(["unshare", *options, "true"], bare_env(), check=False).returncode != 0:
+        skip(f"unshare {' '.join(options)} is not permitted here")
 
 
 def started(stack, *words):

@@ -22,6 +22,10 @@ def _by_qemu(argv, env):
     return [*_QEMU, *(word for setting in for_linker for word in ("-E", setting)), *argv], kept
 
 
+NOBODY = 65534
+AS_NOBODY = {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": "/"}  # for run() and spawned()
+
+
 @dataclass
 class Finished:
     """A child's exit status and output."""

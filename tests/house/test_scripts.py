@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from scripts import load
 
-from harness import SOURCE_ROOT, skip
+from harness import SOURCE_ROOT, need_root
 
 pytestmark = pytest.mark.no_library
 
@@ -171,8 +171,7 @@ def built_below(folder):
 
 def test_roots_build_lies_where_everybody_reads_it():
     """Below /root (mode 0700) the cases that drop root's rights could not read the library: 22 failed."""
-    if os.geteuid() != 0:
-        skip("only root can read what others cannot")
+    need_root("can read what others cannot")
     with tempfile.TemporaryDirectory() as folder:
         closed = Path(folder)
         build, said = built_below(closed)

@@ -24,8 +24,7 @@ def _page(folder, *captures):
 def _stalling(count=40, late=0.0435, **more):
     capture = Capture()
     for client in range(3):
-        dialog = Dialog(capture, ports=(40000 + client, 80), **more)
-        dialog.handshake(client * 0.01)
+        dialog = Dialog(capture, at=client * 0.01, ports=(40000 + client, 80), **more)
         for i in range(count):
             dialog.stall(0.1 + i * (0.3 + client), late=late + i * 1e-4)
     return capture
@@ -43,11 +42,9 @@ def long_stalls(folder):
 
 def no_stall(folder):
     """A well-behaved client."""
-    capture = Capture()
-    dialog = Dialog(capture)
-    dialog.handshake(0)
+    dialog = Dialog()
     dialog.whole(0.1)
-    return _page(folder, capture)
+    return _page(folder, dialog.capture)
 
 
 def of_a_log(folder):
@@ -61,8 +58,5 @@ def three_writers(folder):
     """Clients of one server, with 3, 20 and 100 stalls."""
     capture = Capture()
     for client, count in (("192.0.2.10", 3), ("192.0.2.1", 20), ("192.0.2.2", 100)):
-        dialog = Dialog(capture, client=client, server="192.0.2.99")
-        dialog.handshake(0)
-        for i in range(count):
-            dialog.stall(0.1 + i * 0.1, late=0.0435)
+        Dialog(capture, client=client, server="192.0.2.99").stalls(count, late=0.0435)
     return _page(folder, capture)

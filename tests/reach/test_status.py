@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import (COMMAND, LIB, AnsweringPeer, bare_env, command_of_everybody, preload_env, run, skip,
-                     spawned, unstall, wait_until)
+from harness import (AS_NOBODY, COMMAND, LIB, AnsweringPeer, bare_env, command_of_everybody, need_root,
+                     preload_env, run, spawned, unstall, wait_until)
 
-NOBODY = 65534
 PYTHON = ["/usr/bin/python3", "-S", "-c"]
 BARE = ["env", "-u", "LD_PRELOAD"]  # the program below has no library: the supervisor alone cures it
 SUPERVISED = [COMMAND, "run", "--how", "seccomp"]
@@ -159,7 +158,7 @@ def test_equal_programs_are_told_together():
 # ---- attached without privilege ----------------------------------------------------
 
 def test_an_attachment_without_privilege_is_told_and_doctor_knows_it():
-    user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    user = AS_NOBODY if os.geteuid() == 0 else {}
     with command_of_everybody() as command, running(["sleep", "300"], **user) as program, \
             running([command, "attach", program.pid], stderr=subprocess.PIPE, **user) as attach:
         assert "by pidfd_getfd" in attach.stderr.readline()
@@ -178,8 +177,7 @@ def test_an_attachment_without_privilege_is_told_and_doctor_knows_it():
 
 def in_own_world(script):
     """Runs it as the only program of a machine on which nothing is attached."""
-    if os.geteuid() != 0:
-        skip("only root makes namespaces")
+    need_root("makes namespaces")
     words = ["unshare", "-mpf", "--mount-proc", "sh", "-c",
              "mount -t tmpfs none /sys/fs/bpf 2>/dev/null; "
              f"unstall() {{ {shlex.quote(str(COMMAND))} \"$@\"; }}; {script}"]
@@ -203,19 +201,17 @@ def test_each_line_is_within_80_columns():
 
 
 def test_a_user_sees_his_own_and_is_told_of_those_that_he_may_not_see():
-    user = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-    if os.geteuid() != 0:
-        skip("there is one user")
+    need_root("can be two users")
     with command_of_everybody() as command, \
             running(["sleep", "300"], preload_env(UNSTALL_MODE="cork")) as roots, \
-            running(["sleep", "300"], preload_env(UNSTALL_MODE="nodelay"), **user) as own, \
+            running(["sleep", "300"], preload_env(UNSTALL_MODE="nodelay"), **AS_NOBODY) as own, \
             running([*SUPERVISED, "sleep", "300"]) as run_of_root:
         assert wait_until(lambda: one("supervised", run_of_root.pid))
-        found = json.loads(run([command, "status", "--json"], bare_env(), check=False, **user).stdout)
+        found = json.loads(run([command, "status", "--json"], bare_env(), check=False, **AS_NOBODY).stdout)
         seen = [pid for entry in found["processes"] for pid in entry["pids"]]
         assert own.pid in seen and roots.pid not in seen and found["not_inspected"] > 1
         assert any(entry["pids"] == [] for entry in found["supervised"])
-        text = run([command, "status"], bare_env(), check=False, **user).stdout
+        text = run([command, "status"], bare_env(), check=False, **AS_NOBODY).stdout
         assert text.endswith("processes may not be inspected, and may be cured too; root sees all\n")
         assert "its processes may not be inspected; run this as root" in " ".join(text.split())
 

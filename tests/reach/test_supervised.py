@@ -15,12 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from harness import (COMMAND, LIB, PROGRAMS, WARM, AnsweringPeer, bare_env, command_of_everybody, compile_c,
-                     compile_go, compile_rust, descriptors_of, patiently, pattern, program, run, skip,
-                     wait_for)
+from harness import (AS_NOBODY, COMMAND, LIB, NOBODY, PROGRAMS, WARM, AnsweringPeer, bare_env,
+                     command_of_everybody, compile_c, compile_go, compile_rust, descriptors_of, need_root,
+                     patiently, pattern, program, run, wait_for)
 
 HERE = Path(__file__).parent / "programs"
-NOBODY = 65534
 EXCHANGES = 12
 BARE_MS, CURED_MS = 40, 5  # the medians that docs/reach.md promises
 TRIES = 5
@@ -68,12 +67,12 @@ def _folder():
 def _unprivileged(folder):
     """unprivileged(WORD...) runs `unstall WORD...` as the user nobody; a Path among the
     words is copied first."""
-    user = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if os.geteuid() == 0 else {}
+    user = AS_NOBODY if os.geteuid() == 0 else {"cwd": "/"}
 
     def command(*words, env=None, check=True, **popen):
         words = [shutil.copy(word, folder) if isinstance(word, Path) and word.is_file() else word
                  for word in words]
-        return run([folder / COMMAND.name, *words], env or bare_env(), check=check, cwd="/", **user, **popen)
+        return run([folder / COMMAND.name, *words], env or bare_env(), check=check, **user, **popen)
     return command
 
 
@@ -252,8 +251,7 @@ def test_an_old_kernel_is_named(unprivileged):
 
 
 def test_a_setuid_program_is_refused_where_it_would_lose_its_rights(folder, unprivileged):
-    if os.geteuid() != 0:
-        skip("only root can make a program of somebody else's rights")
+    need_root("can make a program of somebody else's rights")
     binary = folder / "setuid"
     shutil.copy("/usr/bin/id", binary)
     binary.chmod(0o4755)

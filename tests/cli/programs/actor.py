@@ -13,6 +13,8 @@ import sys
 import threading
 import time
 
+from explain_peers import bytes_held, receive
+
 THINK = 0.044  # as long as a stall
 SO_MAX_PACING_RATE, SO_ATTACH_FILTER, SO_DETACH_FILTER = 47, 26, 27  # not named by Python's socket
 CA_LOSS = 4  # tcpi_ca_state: a timeout is repaired
@@ -20,20 +22,9 @@ RETURN_0 = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))  # a pac
 DROP_ALL = struct.pack("HL", 1, ctypes.addressof(RETURN_0))  # struct sock_fprog of linux/filter.h
 
 
-def take(sock, length):
-    """Exactly `length` bytes, or None at the end."""
-    got = 0
-    while got < length:
-        part = len(sock.recv(length - got))
-        if not part:
-            return None
-        got += part
-    return got
-
-
 def answer(sock, request=300, think=0.0):
     """The other end: each request is answered with 200 bytes."""
-    while take(sock, request):
+    while receive(sock, request):
         time.sleep(think)
         sock.sendall(b"r" * 200)
 
@@ -51,7 +42,7 @@ def pause(rate):
 def exchange(sock, rate, *pieces):
     for piece in pieces:
         sock.send(b"p" * piece)
-    take(sock, 200)
+    receive(sock, 200)
     pause(rate)
 
 
@@ -64,7 +55,7 @@ def corked(sock, _rate):
     time.sleep(THINK / 2)
     sock.send(b"p" * 100)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
-    take(sock, 200)
+    receive(sock, 200)
 
 
 def lost(sock, _rate):
@@ -73,7 +64,7 @@ def lost(sock, _rate):
     sock.send(b"p" * 300)
     time.sleep(0.5)
     sock.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
-    take(sock, 200)
+    receive(sock, 200)
 
 
 def lost_behind(sock, _rate):
@@ -84,7 +75,7 @@ def lost_behind(sock, _rate):
         time.sleep(0.01)
     sock.send(b"p" * 100)
     sock.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
-    take(sock, 200)
+    receive(sock, 200)
 
 
 def nodelay(sock, rate):
@@ -103,6 +94,21 @@ def paced(sock, _rate):
     sock.sendall(b"p" * 300)
 
 
+def behind_a_fin(sock, _rate):
+    """Whether it stalled."""
+    sock.send(b"x" * 20)
+    sock.send(b"y" * 20)
+    time.sleep(0.02)
+    stalled = bytes_held(sock) > 0
+    time.sleep(0.08)
+    return stalled
+
+
+def half_close(sock):
+    sock.shutdown(socket.SHUT_WR)
+    drain(sock, 0.1)
+
+
 # the repeated calls of one end, and the other's answer
 KINDS = {
     "stall": (lambda sock, rate: exchange(sock, rate, 200, 100), answer),
@@ -116,6 +122,7 @@ KINDS = {
     "lost-behind": (lost_behind, answer),
     "one-way": (one_way, drain),
     "paced": (paced, drain),
+    "behind-a-fin": (behind_a_fin, half_close),
 }
 
 
@@ -134,8 +141,7 @@ def main(kind, seconds, rate="0", begins="", port="0", own_port="0"):
     near.settimeout(1)
     while time.monotonic() < end:
         try:
-            act(near, float(rate))
-            count += 1
+            count += act(near, float(rate)) is not False
         except TimeoutError:
             pass
     print(f"exchanges {count}", flush=True)

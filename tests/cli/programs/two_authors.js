@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A client of Node's that writes each request in two pieces: PORT, EXCHANGES.
+// A client of Node's that writes each request in two pieces: PORT, EXCHANGES. Without them a server that does
+// so with each answer; it prints its port.
 const net = require('net');
 
 function sendHeader(socket) {
@@ -10,23 +11,36 @@ function sendBody(socket) {
     socket.write('b'.repeat(100));
 }
 
-const socket = net.connect(+process.argv[2], '127.0.0.1');
-let left = +process.argv[3], read = 0;
-
-function exchange() {
+function sendBoth(socket) {
     sendHeader(socket);
     sendBody(socket);
 }
 
-socket.setNoDelay(false);
-socket.on('connect', exchange);
-socket.on('data', (bytes) => {
-    read += bytes.length;
-    if (read < 200)
-        return;
-    read = 0;
-    if (--left)
-        exchange();
-    else
-        socket.destroy();
-});
+function ask(port, left) {
+    const socket = net.connect(port, '127.0.0.1', () => sendBoth(socket));
+    let read = 0;
+    socket.setNoDelay(false);
+    socket.on('data', (bytes) => {
+        read += bytes.length;
+        if (read < 200)
+            return;
+        read = 0;
+        if (--left)
+            sendBoth(socket);
+        else
+            socket.destroy();
+    });
+}
+
+function serve(socket) {
+    socket.setNoDelay(false);
+    socket.on('error', () => {});
+    socket.on('data', () => sendBoth(socket));
+}
+
+if (process.argv.length > 2) {
+    ask(+process.argv[2], +process.argv[3]);
+} else {
+    const server = net.createServer(serve);
+    server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+}

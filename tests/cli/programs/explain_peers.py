@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Programs that stall, and programs that do not, for test_explain_real.py.
 
-    explain_peers.py serve BEHAVIOUR [ADDRESS]            prints its port
-    explain_peers.py BEHAVIOUR PORT EXCHANGES [ADDRESS]   prints, as JSON, for each exchange its time in
-                                                          ms, and how many bytes its last write found held
+    explain_peers.py serve BEHAVIOUR            prints its port
+    explain_peers.py BEHAVIOUR PORT EXCHANGES   prints, as JSON, for each exchange its time in ms, and how
+                                                many bytes its last write found held
 
 Requests are 300 bytes, answers 200.
 """
@@ -29,6 +29,10 @@ def receive(sock, size):
             return b""
         data += piece
     return data
+
+
+def bytes_held(sock):
+    return struct.unpack("i", fcntl.ioctl(sock, SIOCOUTQNSD, b"1234"))[0]
 
 
 # ---- servers
@@ -61,8 +65,8 @@ def serve_connection(sock, behaviour):
             {"slow": slow, "answers-in-pieces": answers_in_pieces}.get(behaviour, fast)(sock)
 
 
-def serve(behaviour, address="127.0.0.1"):
-    with socket.create_server((address, 0)) as listener:
+def serve(behaviour):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
         print(listener.getsockname()[1], flush=True)
         while True:
             sock, _ = listener.accept()
@@ -100,7 +104,7 @@ def exchanges(sock, behaviour, count):
     for i in range(count):
         begin = time.perf_counter()
         CLIENTS[behaviour](sock, i)
-        held = struct.unpack("i", fcntl.ioctl(sock, SIOCOUTQNSD, b"1234"))[0]
+        held = bytes_held(sock)
         receive(sock, ANSWER)
         yield (time.perf_counter() - begin) * 1000, held
 
@@ -119,8 +123,8 @@ def typing(sock, count):
         receive(sock, ANSWER)
 
 
-def main(behaviour, port, count, address="127.0.0.1"):
-    with socket.create_connection((address, port)) as sock:
+def main(behaviour, port, count):
+    with socket.create_connection(("127.0.0.1", port)) as sock:
         if behaviour == "nodelay":
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if behaviour in ("bulk", "typing"):
@@ -132,6 +136,6 @@ def main(behaviour, port, count, address="127.0.0.1"):
 
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
-        serve(*sys.argv[2:])
+        serve(sys.argv[2])
     else:
-        main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])
+        main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
