@@ -2,18 +2,16 @@
 """The programs of the kernel are for who has its capabilities: an ordinary user's run leaves these tests out.
 Where there is less than root they take away what is too much themselves."""
 
-import os
 
 import pytest
-from talkers import alone, nothing_pinned
+from unreached import alone, nothing_pinned
 
-from harness import skip
+from harness import need_root
 
 
 @pytest.fixture(autouse=True, scope="session")
 def root_only():
-    if os.geteuid() != 0:
-        skip("only root may attach")
+    need_root("may attach")
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from talkers import PINS, wait_until
+from unreached import PINS, wait_until
 
 from harness import COMMAND, bare_env
 

@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 
-from talkers import is_cured, stalls, talking
+from unreached import is_cured, stalls, talking
 
 from harness import COMMAND, bare_env, cgroup, cgroup_mount
 

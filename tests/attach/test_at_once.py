@@ -3,7 +3,7 @@
 
 import subprocess
 
-from talkers import PINS, is_cured, stalls, talking, wait_until
+from unreached import PINS, is_cured, stalls, talking, wait_until
 
 from harness import COMMAND, bare_env, unstall
 

@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 from attachments import attached
-from talkers import NOBODY, PINS, is_cured, stalls, talking
+from unreached import PINS, is_cured, stalls, talking
 
-from harness import COMMAND, bare_env, command_of_everybody, second_thread, spawned, unstall
+from harness import COMMAND, NOBODY, bare_env, command_of_everybody, run, second_thread, spawned, unstall
 
 
 def test_a_second_attach_to_the_same_is_refused_and_changes_nothing():
@@ -46,15 +46,6 @@ def test_one_clear_line_says_what_is_wrong(words, why):
     done = unstall("attach", *words)
     assert done.returncode == 125 and done.stderr.count("\n") == 1 and why in done.stderr
     assert not PINS.exists()
-
-
-def test_the_id_of_a_thread_is_refused():
-    """It was taken, and no connection was cured."""
-    with second_thread() as thread:
-        done = unstall("attach", thread)
-    assert done.returncode == 125
-    assert done.stderr == (f"unstall attach: {thread}: is a thread of process {os.getpid()}; give the id of "
-                           "the process\n")
 
 
 def test_detach_of_nothing_says_so():
@@ -105,8 +96,7 @@ def test_in_a_rootless_container_what_is_missing_is_said(words, needs):
     """Root of a user namespace has CAP_SYS_ADMIN, within: it was told to mount a BPF file system, or that
     the kernel refuses the programs for reasons which --verbose 2 shows."""
     with command_of_everybody() as command:
-        done = subprocess.run(["unshare", "-Ur", command, *words], user=NOBODY, cwd="/", env=bare_env(),
-                              capture_output=True, text=True, check=False, timeout=60)
+        done = run(["unshare", "-Ur", command, *words], bare_env(), check=False, user=NOBODY, cwd="/")
     assert done.returncode == 125 and done.stderr.count("\n") == 1
     assert (f"it needs {needs} of the host, and a user namespace, as that of a rootless container, gives "
             "none of them") in done.stderr
@@ -124,20 +114,20 @@ def test_without_privilege_an_end_without_a_cure_says_so():
 
 def test_without_cgroup_v2():
     script = "umount -l $(awk '$9 == \"cgroup2\" || $10 == \"cgroup2\" {print $5}' /proc/self/mountinfo) && "
-    done = subprocess.run(["unshare", "-m", "sh", "-c", f"{script} exec {COMMAND} attach --port 1"],
-                          capture_output=True, text=True, check=False)
+    done = run(["unshare", "-m", "sh", "-c", f"{script} exec {COMMAND} attach --port 1"], bare_env(),
+               check=False)
     assert done.returncode == 125 and done.stderr.count("\n") == 1
     assert "cgroup v2 is not mounted" in done.stderr
 
 
 def test_a_refusal_of_the_kernel_is_one_line_and_its_log_is_for_verbose_2():
     """RLIMIT_NOFILE leaves no descriptor for the programs."""
-    def run(*words):
-        return subprocess.run(["prlimit", "--nofile=5", COMMAND, "attach", "--port", "1", *words],
-                              capture_output=True, text=True, check=False)
-    done = run()
+    def refused(*words):
+        return run(["prlimit", "--nofile=5", COMMAND, "attach", "--port", "1", *words], bare_env(),
+                   check=False)
+    done = refused()
     assert done.returncode == 125 and done.stderr.count("\n") == 1 and "--verbose 2" in done.stderr
-    assert "libbpf" not in done.stderr and "libbpf" in run("--verbose", "2").stderr
+    assert "libbpf" not in done.stderr and "libbpf" in refused("--verbose", "2").stderr
     assert not PINS.exists()
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from attachments import attached
 from running import carrying
-from talkers import answer
+from unreached import answer
 
 from harness import STALL_MS, Peer, unstall
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from attachments import attached
-from talkers import CURED_MS, ENOUGH, TRIES, wait_until
+from unreached import CURED_MS, ENOUGH, TRIES, wait_until
 
 from harness import COMMAND, STALL_MS, started, two_namespaces, within
 

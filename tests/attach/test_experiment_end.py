@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 from running import ALMOST_ALL, carrying, experiment, pid_of
-from talkers import NOBODY, PINS, is_cured, stalls, talking, wait_until
+from unreached import PINS, is_cured, stalls, talking, wait_until
 
-from harness import preload_env, unstall
+from harness import NOBODY, preload_env, unstall
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 

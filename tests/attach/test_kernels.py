@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from attachments import attached
 from running import ALMOST_ALL
-from talkers import PINS, is_cured, stalls, talking
+from unreached import PINS, is_cured, stalls, talking
 
 from harness import COMMAND, bare_env, compile_c, run, unstall
 

@@ -2,11 +2,10 @@
 """A short selection of the long runs of CONTRIBUTING.md: scripts/attach-stress and scripts/attach-cost."""
 
 import re
-import subprocess
 
 import pytest
 
-from harness import COMMAND, SOURCE_ROOT, bare_env, cgroup_mount
+from harness import COMMAND, SOURCE_ROOT, bare_env, cgroup_mount, run
 
 
 @pytest.fixture(autouse=True)
@@ -16,8 +15,8 @@ def no_cgroup_stays():
 
 
 def script(name, seconds):
-    return subprocess.run([SOURCE_ROOT / "scripts" / name, str(seconds)], capture_output=True, text=True,
-                          check=False, timeout=120, env=bare_env(UNSTALL_COMMAND=COMMAND))
+    return run([SOURCE_ROOT / "scripts" / name, str(seconds)], bare_env(UNSTALL_COMMAND=COMMAND), check=False,
+               timeout=120)
 
 
 def test_no_byte_is_lost_beside_connections_that_come_and_go():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from attachments import ACTOR, attached
-from talkers import TRIES, stalls, talking, talking_to_a_process
+from unreached import TRIES, stalls, talking, talking_to_a_process
 
 from harness import STALL_MS, patiently, spawned
 

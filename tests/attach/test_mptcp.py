@@ -2,7 +2,6 @@
 """unstall attach and MPTCP: it is cured by its cgroup, and by its process, which made the socket of MPTCP
 only: the kernel makes the TCP connections below."""
 
-import contextlib
 import os
 import re
 import socket
@@ -14,105 +13,31 @@ from pathlib import Path
 
 import pytest
 from attachments import attached
+from unreached import TRIES, is_cured, need_mptcp, stalls, talking
 
-from harness import COMMAND, STALL_MS, bare_env, cgroup, skip
+from harness import COMMAND, STALL_MS, bare_env, cgroup
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
 
 from trial import EVEN, measured  # noqa: E402
 
-MPTCP = Path("/proc/sys/net/mptcp/enabled")
-TRIES = 5
-
-# Both ends in one process; for each line the median of some exchanges in ms, and TCP_NODELAY as it reads it.
-# "new" makes a new listener and a new connection first.
-TALKER = """
-import socket, statistics, sys, threading, time
-def made():
-    return socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
-def answer(far):
-    while far.recv(300, socket.MSG_WAITALL):
-        far.sendall(b"r" * 200)
-def connection():
-    listener, near = made(), made()
-    listener.bind(("127.0.0.1", 0))
-    listener.listen()
-    near.connect(listener.getsockname())
-    threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
-    return near
-def exchange():
-    begin = time.monotonic()
-    near.send(b"p" * 200)
-    near.send(b"p" * 100)
-    near.recv(200)
-    return (time.monotonic() - begin) * 1000
-near = connection()
-for line in sys.stdin:
-    near = connection() if line == "new\\n" else near
-    print(statistics.median(exchange() for _ in range(15)),
-          near.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), flush=True)
-"""
+pytestmark = pytest.mark.usefixtures("mptcp")
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(name="mptcp")
 def mptcp_is_there():
-    if not MPTCP.exists() or MPTCP.read_text("ascii") != "1\n":
-        skip("the kernel has no MPTCP")
-
-
-class Talker:
-    """It, and its exchanges."""
-
-    def __init__(self, before=None):
-        self.process = subprocess.Popen([sys.executable, "-S", "-c", TALKER], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True, bufsize=1, preexec_fn=before)
-
-    def median(self, word=""):
-        self.process.stdin.write(f"{word}\n")
-        ms, reads_back = self.process.stdout.readline().split()
-        assert reads_back == "0"
-        return float(ms)
-
-    def stalls(self):
-        return any(self.median() > STALL_MS for _ in range(TRIES))
-
-    def is_cured(self):
-        return any(self.median() < STALL_MS for _ in range(TRIES))
-
-
-@contextlib.contextmanager
-def talking(before=None):
-    talker = Talker(before)
-    try:
-        yield talker
-    finally:
-        talker.process.kill()
-        talker.process.communicate()
+    need_mptcp()
 
 
 @pytest.mark.parametrize("mode", ["always", "proof"])
 def test_in_its_cgroup_it_is_cured_and_put_back(mode):
-    with cgroup(f"unstall-{os.getpid()}") as (folder, enter), talking(enter) as talker:
-        assert talker.stalls()
+    """test_attach.py has it by its process."""
+    with cgroup(f"unstall-{os.getpid()}") as (folder, enter), talking("MPTCP", before=enter) as talker:
+        assert stalls(talker)
         with attached("--cgroup", folder, "--mode", mode) as a:
-            assert talker.is_cured()
+            assert is_cured(talker)
             assert a.end() == 0
-        assert "MPTCP" not in a.said
-        assert talker.stalls()
-
-
-@pytest.mark.parametrize("mode", ["always", "proof"])
-def test_by_its_process_it_is_cured_and_put_back(mode):
-    """It was not reached: nothing was cured, and a sentence named --port."""
-    with talking() as talker:
-        assert talker.stalls()
-        with attached(talker.process.pid, "--mode", mode) as a:
-            assert talker.is_cured()
-            talker.median("new")
-            assert talker.is_cured()
-            assert a.end() == 0
-        assert "MPTCP" not in a.said
-        assert talker.stalls()
+        assert stalls(talker)
 
 
 # A server that listens by MPTCP, as those in Go do, and answers in two pieces.  What it accepts from a client

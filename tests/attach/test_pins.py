@@ -2,13 +2,12 @@
 """The folder of what is pinned: another user's is refused, and a pin that was removed is made again."""
 
 import shutil
-import subprocess
 
 import pytest
 from attachments import attached
-from talkers import NOBODY, PINS, is_cured, stalls, talking
+from unreached import PINS, is_cured, stalls, talking
 
-from harness import COMMAND, bare_env, unstall
+from harness import AS_NOBODY, COMMAND, NOBODY, bare_env, run, unstall
 
 AS_NOBODY = f"setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups"
 MAY_ATTACH = "--inh-caps=+bpf,+perfmon,+net_admin --ambient-caps=+bpf,+perfmon,+net_admin"
@@ -20,8 +19,7 @@ MAY_ATTACH = "--inh-caps=+bpf,+perfmon,+net_admin --ambient-caps=+bpf,+perfmon,+
 def elsewhere(*lines):
     """Output and errors of a shell with a BPF file system of its own, which all users may write to."""
     script = "\n".join([f"mount -t bpf bpf {PINS.parent}", f"pins={PINS}", f"unstall={COMMAND}", *lines])
-    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False,
-                          timeout=120, env=bare_env())
+    done = run(["unshare", "-m", "sh", "-c", script], bare_env(), check=False, timeout=120)
     return done.stdout, done.stderr
 
 

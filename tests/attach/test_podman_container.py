@@ -8,15 +8,14 @@ import contextlib
 import itertools
 import os
 import shutil
-import subprocess
 import tempfile
 from pathlib import Path
 
 import pytest
 from attachments import attached
-from talkers import KINDS, is_cured, stalls, talking, wait_until
+from unreached import KINDS, is_cured, stalls, talking, wait_until
 
-from harness import COMMAND, LIB, add_files, needed_by, podman_env, remove_cgroups, skip
+from harness import COMMAND, LIB, add_files, need_root, needed_by, podman_env, remove_cgroups, run, skip
 
 KIND = "static, raw calls"
 
@@ -33,8 +32,7 @@ class Podman:
         self("build", "-t", "talker", place)
 
     def __call__(self, *words):
-        done = subprocess.run(["podman", *map(str, words)], env=self.env, capture_output=True, text=True,
-                              check=False, stdin=subprocess.DEVNULL, timeout=100)
+        done = run(["podman", *map(str, words)], self.env, check=False, timeout=100)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.strip()
 
@@ -56,8 +54,7 @@ class Podman:
 
 @pytest.fixture(name="podman", scope="module")
 def a_podman():
-    if os.geteuid() != 0:
-        skip("only root may attach to a cgroup")
+    need_root("may attach to a cgroup")
     for name in ("podman", "runc"):
         if not shutil.which(name):
             skip(f"{name} is not installed")

@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 from attachments import ACTOR, attached
-from talkers import NOBODY, PINS, is_cured, stalls, talking
+from unreached import PINS, is_cured, stalls, talking
 
-from harness import COMMAND, bare_env, command_of_everybody, run, spawned, with_capabilities
+from harness import COMMAND, NOBODY, bare_env, command_of_everybody, run, spawned, with_capabilities
 
 THREE = ("bpf", "perfmon", "net_admin")
 

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 from attachments import attached
-from talkers import ENOUGH, is_cured, stalls, wait_until
+from unreached import ENOUGH, is_cured, stalls, wait_until
 
-from harness import COMMAND, bare_env, free_port, skip
+from harness import COMMAND, bare_env, free_port, run, skip
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "victims"))
 
@@ -34,8 +34,7 @@ STALLING = ("--repl-disable-tcp-nodelay", "yes")
 
 
 def build(folder):
-    done = subprocess.run(["nice", "-n", "15", BUILD, folder], capture_output=True, text=True, check=False,
-                          stdin=subprocess.DEVNULL, timeout=600)
+    done = run(["nice", "-n", "15", BUILD, folder], bare_env(), check=False, timeout=600)
     if done.returncode == NO_SOURCE:
         skip(f"the source of redis cannot be fetched: {done.stderr.strip()}")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -10,7 +10,7 @@ import termios
 import time
 
 import pytest
-from trial import ab, alive, answering, client, measured, server_command
+from trial import ab, alive, begun, answering, client, measured, server_command
 
 from harness import COMMAND, SOURCE_ROOT, bare_env, free_port, run, wait_for
 
@@ -25,10 +25,8 @@ def test_a_signal_ends_it_with_what_was_measured(number, code, tmp_path):
     path, marker = tmp_path / "r.json", f"4{free_port()}"
     with answering() as port:
         command = ["sh", "-c", f"sleep 0.1{marker} & exec " + " ".join(client(port, 4))]
-        child = subprocess.Popen(
-            [COMMAND, "ab", "--arms", "off,auto", "--rounds", "1000", "--json", path, "--", *command],
-            env=bare_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))  # nohup(1) ignores SIGHUP
+        child = begun("--arms", "off,auto", "--rounds", 1000, "--json", path, "--", *command,
+                      preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))  # nohup(1) ignores SIGHUP
         wait_for(lambda: rounds_in(path) >= 2, 40)
         child.send_signal(number)
         out, err = child.communicate(timeout=30)
@@ -81,10 +79,7 @@ def test_of_signals_that_come_at_once_one_counts():
 def test_a_second_signal_does_not_break_the_report(tmp_path):
     path = tmp_path / "r.json"
     with answering() as port:
-        child = subprocess.Popen([COMMAND, "ab", "--arms", "bare,off", "--rounds", "1000", "--json", path,
-                                  "--",
-                                  *client(port, 2, "one")],
-                                 env=bare_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        child = begun("--arms", "bare,off", "--rounds", 1000, "--json", path, "--", *client(port, 2, "one"))
         wait_for(lambda: rounds_in(path) >= 2, 40)
         for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGINT):
             child.send_signal(number)
@@ -206,8 +201,7 @@ def test_a_full_disk_at_the_last_moment_is_told_too():
 
 
 def test_the_reader_of_the_report_may_go_away():
-    child = subprocess.Popen([COMMAND, "ab", "--arms", "bare,off", "--rounds", "1", "true"], env=bare_env(),
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = begun("--arms", "bare,off", "--rounds", 1, "true")
     child.stdout.close()
     assert "Traceback" not in child.stderr.read()
     child.wait(30)
@@ -236,26 +230,14 @@ def test_the_load_fails_and_the_server_is_stopped():
     assert alive(str(port)) == []
 
 
-def test_killed_outright_its_programs_die_with_it():
-    """SIGKILL of ours: the program's parent-death signal."""
-    marker = f"6{free_port()}"
-    child = subprocess.Popen([COMMAND, "ab", "--arms", "bare,off", "--", "sleep", marker], env=bare_env(),
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_for(lambda: [pid for pid in alive(marker) if pid != child.pid])
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
-    wait_for(lambda: not alive(marker))
-
-
-def test_killed_outright_the_children_of_its_programs_die_with_it():
+@pytest.mark.parametrize("program", [["sleep", "{}"], ["sh", "-c", "sleep {} & wait"]], ids=["it", "a child"])
+def test_killed_outright_its_programs_die_with_it(program):
     """The parent-death signal is the program's alone: what a shell had started ran on."""
     marker = f"6{free_port()}"
-    child = subprocess.Popen([COMMAND, "ab", "--arms", "bare,off", "--", "sh", "-c",
-                              f"sleep {marker} & wait"],
-                             env=bare_env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_for(lambda: alive(marker))
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
+    child = begun("--arms", "bare,off", "--", *(word.format(marker) for word in program))
+    wait_for(lambda: [pid for pid in alive(marker) if pid != child.pid])
+    child.kill()
+    child.communicate()
     wait_for(lambda: not alive(marker))
 
 

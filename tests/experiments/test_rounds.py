@@ -7,7 +7,7 @@ import signal
 import subprocess
 
 import pytest
-from trial import PROGRAMS, PYTHON, ab, alive, answering, client, measured, server_command
+from trial import PROGRAMS, PYTHON, ab, alive, answering, begun, client, measured, server_command
 
 from harness import COMMAND, bare_env, compile_c, free_port, wait_for
 
@@ -170,12 +170,10 @@ def folders_of(pid):
 
 
 def test_nothing_stays_behind_on_tmpfs_also_of_one_that_was_killed(port):
-    child = subprocess.Popen([COMMAND, "ab", "--arms", "off,auto", "--rounds", "1000", "--",
-                              *client(port, 4)],
-                             env=bare_env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = begun("--arms", "off,auto", "--rounds", 1000, "--", *client(port, 4))
     wait_for(lambda: folders_of(child.pid))
     child.kill()
-    child.wait()
+    child.communicate()
     ab("--arms", "bare,off", "--rounds", 1, "--", "true")
     assert not folders_of(child.pid)
 

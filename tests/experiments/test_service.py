@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from trial import (EVEN, PROGRAMS, Histogram, ab, alive, client, measured, server_command,
+from trial import (EVEN, PROGRAMS, Histogram, ab, alive, begun, client, measured, server_command,
                    wait_until_it_listens)
 
 from harness import (COMMAND, LIB, bare_env, compile_c, control_of, free_port, run, spawned, stats_directory,
@@ -37,8 +37,7 @@ def load_on(port, connections, exchanges=EXCHANGES, folder=None):
 
 def ab_until_served(load, *words):
     """`unstall ab --live WORD...` until the load has been served; gives its exit code and output."""
-    child = subprocess.Popen([COMMAND, "ab", "--live", *map(str, words)], env=bare_env(),
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = begun("--live", *words)
     load.join()
     time.sleep(1)
     child.send_signal(signal.SIGINT)

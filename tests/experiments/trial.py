@@ -9,6 +9,7 @@ import json
 import math
 import random
 import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -33,6 +34,12 @@ def ab(*words, env=None, timeout=110, **popen):
     """`unstall ab WORD...` to its end."""
     return run([str(COMMAND), "ab", *map(str, words)], env or bare_env(), check=False, timeout=timeout,
                **popen)
+
+
+def begun(*words, **popen):
+    """`unstall ab WORD...` in the background."""
+    return subprocess.Popen([str(COMMAND), "ab", *map(str, words)], env=bare_env(), text=True,
+                            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **popen})
 
 
 def measured(path):

@@ -17,7 +17,7 @@ from harness import COMMAND, bare_env, run, skip
 sys.path.insert(0, str(Path(__file__).parents[1] / "attach"))
 
 from attachments import attached  # noqa: E402
-from talkers import CURED_MS, TRIES, alone, nothing_pinned  # noqa: E402
+from unreached import CURED_MS, TRIES, alone, nothing_pinned  # noqa: E402
 
 WEB = "[Service]\nExecStart=/usr/bin/python3 -S /opt/programs/web.py {port}\n"
 STALLS_MS = 20

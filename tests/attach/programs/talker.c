@@ -21,6 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef PROTOCOL
+#define PROTOCOL 0
+#endif
 enum { PIECE = 100, PAUSE_US = 2000 };
 
 #ifdef RING
@@ -69,7 +72,7 @@ static long put(int fd, const char *bytes, size_t count) {
 
 #ifndef RING
 static int new_socket(void) {
-    return socket(AF_INET, SOCK_STREAM, 0);
+    return socket(AF_INET, SOCK_STREAM, PROTOCOL);
 }
 #endif
 

@@ -17,7 +17,7 @@ PINS = Path("/sys/fs/bpf/unstall")
 ENOUGH = 9  # exchanges that make a median
 CURED_MS = 5
 TRIES = 5
-NOBODY = 65534
+MPTCP = 262  # IPPROTO_MPTCP, from Linux 5.6 on
 
 
 KINDS = {
@@ -27,7 +27,14 @@ KINDS = {
     "Rust, raw calls": lambda: compile_rust(HERE / "talker.rs"),
     "io_uring": lambda: compile_c(HERE / "talker.c", "-DRING", libraries=["uring"]),
     "Go": lambda: compile_go(HERE / "talker.go", "attach-talker-go"),
+    "MPTCP": lambda: compile_c(HERE / "talker.c", f"-DPROTOCOL={MPTCP}"),
 }
+
+
+def need_mptcp():
+    switch = Path("/proc/sys/net/mptcp/enabled")
+    if not switch.exists() or switch.read_text("ascii") != "1\n":
+        skip("the kernel has no MPTCP")
 
 
 def answer(connection):
@@ -109,7 +116,9 @@ def talking_to_a_process():
 @contextlib.contextmanager
 def talking(kind="plain", **how):
     """A client that talks with a peer of ours."""
-    with Peer(answer) as peer:
+    if kind == "MPTCP":
+        need_mptcp()
+    with Peer(answer, protocol=MPTCP if kind == "MPTCP" else 0) as peer:
         words = [] if kind == "Go" else ["connect"]
         talker = Talker(kind, *words, peer.port, **how)
         talker.peer_port = peer.port
