@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from talkers import TRIES, typical
 
-from harness import (BUILD_ROOT, COMMAND, LIB, SOURCE_ROOT, AnsweringPeer, bare_env, compile_c, is_loaded,
-                     pattern, program, request_all, run, run_strace, spawned, unstall)
+from harness import (BUILD_ROOT, COMMAND, CURING_MODES, LIB, SOURCE_ROOT, AnsweringPeer, bare_env, compile_c,
+                     is_loaded, pattern, program, request_all, run, run_strace, spawned, unstall)
 
 PRINT_PRELOAD = ["/bin/sh", "-c", 'echo "$LD_PRELOAD"']
 PRINT_ENVIRONMENT = ["/usr/bin/python3", "-S", "-c", "import os, json; print(json.dumps(dict(os.environ)))"]
@@ -37,13 +37,9 @@ def comes_to_stall(*words, **env):
     return any(exchanges(*words, **env) > 20 for _ in range(TRIES))
 
 
-def test_a_stalling_program_is_cured():
-    assert exchanges() < 20
-
-
-@pytest.mark.parametrize("mode", ["nodelay", "cork", "coalesce", "auto"])
-def test_it_is_cured_in_the_mode_asked_for(mode):
-    assert exchanges("--mode", mode) < 20
+@pytest.mark.parametrize("words", [[], *(["--mode", mode] for mode in CURING_MODES)], ids=" ".join)
+def test_it_is_cured_in_the_mode_asked_for(words):
+    assert exchanges(*words) < 20
 
 
 @pytest.mark.parametrize("words", [["--mode", "off"], ["--mode=observe"], ["--ports", "!1-65535"],

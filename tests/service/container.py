@@ -131,6 +131,11 @@ class Container:
         """Writes a unit; the caller has systemd read it."""
         self.write(f"/etc/systemd/system/{name}", text)
 
+    def load(self, name, text):
+        """Writes a unit, and has systemd read it."""
+        self.unit(name, text)
+        self.systemctl("daemon-reload")
+
     def exchange_ms(self, port):
         """The typical exchange with a server of the container, once it listens."""
         done = self.run("/usr/bin/python3", "-S", "/opt/programs/client.py", port, PATIENCE_S)

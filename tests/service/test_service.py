@@ -14,7 +14,7 @@ import time
 import pytest
 from container import LIBRARY, TESTER, UNSTALL, Container
 
-from harness import SOURCE_ROOT, compile_c, patiently, skip, wait_until
+from harness import SOURCE_ROOT, patiently, skip, wait_until
 
 STALLS_MS = 20  # half of a stall
 
@@ -40,8 +40,7 @@ def a_systemctl_that_cannot_reload(c):
 
 
 def started(c, name, text):
-    c.unit(name, text)
-    c.systemctl("daemon-reload")
+    c.load(name, text)
     if "@." not in name:
         c.systemctl("start", name)
 
@@ -284,8 +283,7 @@ def test_a_unit_with_every_option_of_the_sandbox(c, mode):
 # ---- what is written ---------------------------------------------------------
 
 def test_a_dry_run_writes_nothing(c):
-    c.unit("dry.service", WEB.format(port=8110))
-    c.systemctl("daemon-reload")
+    c.load("dry.service", WEB.format(port=8110))
     said = c.unstall("enable", "dry", "--dry-run", "--ports", "80,!443", "--quickack", "auto",
                      user=TESTER).stdout
     assert said.startswith(DROPIN.format("dry.service") + ":\n")
@@ -329,8 +327,7 @@ def test_a_library_of_each_word_size_is_named_by_one_entry(c):
 
 def test_a_preload_of_the_unit_is_kept_before_the_library(c):
     own = "/opt/own.so"
-    c.unit("merge.service", WEB.format(port=8112) + f"Environment=FOO=1 LD_PRELOAD={own}\n")
-    c.systemctl("daemon-reload")
+    c.load("merge.service", WEB.format(port=8112) + f"Environment=FOO=1 LD_PRELOAD={own}\n")
     for _ in range(2):  # enabled again, it is not there twice
         done = c.unstall("enable", "merge")
         assert f"has LD_PRELOAD={own}" in done.stderr
@@ -341,8 +338,7 @@ def test_a_preload_of_the_unit_is_kept_before_the_library(c):
 
 
 def test_a_preload_of_all_units_is_kept_too(c):
-    c.unit("all.service", WEB.format(port=8123))
-    c.systemctl("daemon-reload")
+    c.load("all.service", WEB.format(port=8123))
     c.systemctl("set-environment", "LD_PRELOAD=/opt/all.so")
     try:
         assert f'"LD_PRELOAD=/opt/all.so:{LIBRARY}"' in c.unstall("enable", "all", "--dry-run").stdout
@@ -551,22 +547,6 @@ def test_what_would_be_refused_is_enabled_where_it_does_work(c):
     c.unstall("disable", "--all")
 
 
-def test_a_static_program_is_cured_by_run_in_its_unit(c):
-    """The way for good that the refusal names; attach has tests of its own."""
-    c.copy(compile_c(SOURCE_ROOT / "tests/arch/exchange.c", "-static"), "/opt/exchange")
-
-    def attempt():
-        medians = []
-        for before in ("", f"{UNSTALL} run -- "):
-            c.unit("fixed.service", "[Service]\nType=oneshot\nStandardOutput=truncate:/run/fixed\n"
-                   f"StandardError=null\nExecStart={before}/opt/exchange\n")
-            c.systemctl("daemon-reload")
-            c.systemctl("start", "fixed")
-            medians.append(float(c.run("cat", "/run/fixed").stdout.split()[0]))
-        assert medians[0] > STALLS_MS > medians[1]
-    patiently(attempt, tries=2)  # systemd starts a unit five times in ten seconds
-
-
 BLIND = """import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall(438, libc.syscall(434, libc.getpid(), 0), -1, 0)
@@ -578,10 +558,9 @@ def test_a_supervisor_that_may_not_look_at_sockets_says_so(c):
     """The filter of systemd-nspawn refuses pidfd_getfd(2) to all services.  A program of Go kept its stall,
     because it sets TCP_NODELAY itself, and status and doctor called it cured."""
     c.write("/opt/blind.py", BLIND)
-    c.unit("blind.service", "[Service]\nStandardOutput=append:/run/blind\n"
+    c.load("blind.service", "[Service]\nStandardOutput=append:/run/blind\n"
            "StandardError=append:/run/blind-said\nExecStartPre=/usr/bin/python3 /opt/blind.py\n"
            f"ExecStart={UNSTALL} run --how seccomp -- /usr/bin/python3 -S /opt/programs/web.py 8142\n")
-    c.systemctl("daemon-reload")
     c.systemctl("start", "blind")
     assert not stalls(c, 8142)  # it does not set the option itself
     blind = c.run("cat", "/run/blind").stdout.startswith("True")
@@ -648,8 +627,7 @@ def test_another_name_of_a_unit(c):
 # ---- failures ----------------------------------------------------------------
 
 def test_without_rights_nothing_is_written(c):
-    c.unit("rights.service", WEB.format(port=8117))
-    c.systemctl("daemon-reload")
+    c.load("rights.service", WEB.format(port=8117))
     done = c.unstall("enable", "rights", check=False, user=TESTER)
     assert done.returncode == 125
     assert done.stderr.endswith("Permission denied; run this as root\n")
@@ -663,8 +641,7 @@ def test_without_rights_nothing_is_written(c):
 
 
 def test_a_reload_that_fails_undoes_all(c, broken):
-    c.unit("reload.service", WEB.format(port=8118))
-    c.systemctl("daemon-reload")
+    c.load("reload.service", WEB.format(port=8118))
     done = c.unstall("enable", "reload", check=False, env=broken)
     assert done.returncode == 125
     assert done.stderr == ("unstall enable: systemctl daemon-reload: no memory\n"
