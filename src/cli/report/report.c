@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report.h"
 
-#include <stdlib.h>
-
+#include "closing.h"
 #include "errors.h"
 #include "render.h"
 #include "terminal.h"
@@ -10,7 +9,7 @@
 /* The verdict has the terminal's characters in text only. */
 int report_on(FILE *out, const struct report *about, void (*form)(FILE *out, const struct report *report)) {
     struct report report = *about;
-    struct reader_row *rows = stats_files_merge(about->files, &report.row_count);
+    FREED struct reader_row *rows = stats_files_merge(about->files, &report.row_count);
     if (!rows)
         return EXIT_OWN;
     static struct report_verdict verdict;
@@ -19,7 +18,6 @@ int report_on(FILE *out, const struct report *about, void (*form)(FILE *out, con
     report.rows = rows;
     report.verdict = &verdict;
     form(out, &report);
-    free(rows);
     return verdict_code(verdict_of(&verdict.is));
 }
 

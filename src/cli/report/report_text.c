@@ -7,6 +7,7 @@
 
 #include "array.h"
 #include "bars.h"
+#include "closing.h"
 #include "format.h"
 #include "grid.h"
 #include "report_facts.h"
@@ -122,7 +123,7 @@ static void print_table(FILE *out, const struct report *r, bool ascii) {
     const struct grid g = grid_fit(columns, ARRAY_SIZE(columns),
                                    terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
     size_t count;
-    const struct reader_row **rows = sorted_rows(r, &count);
+    FREED const struct reader_row **rows = sorted_rows(r, &count);
     uint64_t bounds = 0;
     bool modes = modes_differ(r), unknown = false;
     char text[NAME_ROOM];
@@ -145,7 +146,6 @@ static void print_table(FILE *out, const struct report *r, bool ascii) {
         fputs("The mode is that in which a connection began.\n", out);
     if (unknown)
         fputs("? stalls are not looked for in mode off\n", out);
-    free(rows);
 }
 
 static void print_picture(FILE *out, const struct report *r, unsigned width, bool ascii) {

@@ -4,10 +4,9 @@
  */
 #include <errno.h>
 #include <glob.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "closing.h"
 #include "dropin.h"
 #include "errors.h"
 #include "reader.h"
@@ -22,9 +21,8 @@ struct removal {
 };
 
 static void remove_one(struct removal *r, const struct dropin *d) {
-    char *text = NULL;
+    FREED char *text = NULL;
     enum dropin_state state = dropin_read(d, &text);
-    free(text);
     if (state == DROPIN_NONE)
         return;
     if (state == DROPIN_CHANGED && !r->order->force) {
@@ -82,12 +80,11 @@ void service_forget_stats(const struct manager *m, const char *unit) {
 static int restart(const struct removal *r, char (*units)[UNIT_ROOM], size_t count) {
     int failed = 0;
     for (size_t i = 0; i < count; i++) {
-        char *running = service_running(&r->order->manager, units[i]);
+        FREED char *running = service_running(&r->order->manager, units[i]);
         if (service_each(&r->order->manager, false, "restart", running) != 0)
             failed = EXIT_OWN;
         else
             service_forget_stats(&r->order->manager, units[i]);
-        free(running);
     }
     return failed;
 }

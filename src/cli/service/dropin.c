@@ -6,12 +6,11 @@
 #include <glob.h>
 #include <inttypes.h>
 #include <pwd.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "closing.h"
 #include "errors.h"
 #include "stats_format.h"
 
@@ -82,13 +81,13 @@ static bool is_whole(const char *text) {
 }
 
 char *dropin_text(const struct dropin *d, const char *lines) {
-    char *before = NULL, *text = NULL;
+    FREED char *before = NULL;
+    char *text = NULL;
     enum dropin_state state = dropin_read(d, &before);
     bool folder = state == DROPIN_OURS ? made_folder(before) : access(d->folder, F_OK) != 0;
     if (asprintf(&text, FIRST "%016" PRIx64 "%s\n%s", hash_of(lines), folder ? " folder" : "",
                  lines) < 0)
         text = NULL;
-    free(before);
     return text;
 }
 
@@ -108,12 +107,11 @@ bool dropin_has(const char *text, const char *name, char *value, size_t size) {
     static const char lead[] = "Environment=";
     while (text) {
         const char *end = strchrnul(text, '\n');
-        char *line = strncmp(text, lead, sizeof(lead) - 1) == 0
-                         ? strndup(text + sizeof(lead) - 1, (size_t)(end - text) - sizeof(lead) + 1)
-                         : NULL;
-        bool found = line && list_variable(line, name, value, size);
-        free(line);
-        if (found)
+        FREED char *line =
+            strncmp(text, lead, sizeof(lead) - 1) == 0
+                ? strndup(text + sizeof(lead) - 1, (size_t)(end - text) - sizeof(lead) + 1)
+                : NULL;
+        if (line && list_variable(line, name, value, size))
             return true;
         text = *end ? end + 1 : NULL;
     }
@@ -123,7 +121,7 @@ bool dropin_has(const char *text, const char *name, char *value, size_t size) {
 enum dropin_state dropin_read(const struct dropin *d, char **text) {
     struct stat st;
     *text = NULL;
-    int fd = open(d->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    CLOSED_FD fd = open(d->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT || errno == ENOTDIR ? DROPIN_NONE
                : errno == ELOOP                    ? DROPIN_CHANGED
@@ -134,7 +132,6 @@ enum dropin_state dropin_read(const struct dropin *d, char **text) {
         if (*text && read(fd, *text, (size_t)st.st_size) == st.st_size && is_whole(*text))
             state = DROPIN_OURS;
     }
-    close(fd);
     return state;
 }
 
@@ -186,28 +183,25 @@ static int write_in(int folder, const char *text) {
 int dropin_write(const struct dropin *d, const char *text) {
     bool made = access(d->folder, F_OK) != 0;
     int error = make_folders(d->folder);
-    int fd = error ? error : open_folder(d->folder);
+    CLOSED_FD fd = error ? error : open_folder(d->folder);
     if (fd < 0)
         return fd;
     error = write_in(fd, text);
-    close(fd);
     if (error && made)
         rmdir(d->folder);
     return error;
 }
 
 int dropin_remove(const struct dropin *d) {
-    char *text = NULL;
+    FREED char *text = NULL;
     dropin_read(d, &text);
     bool made = text && made_folder(text);
-    free(text);
-    int fd = open_folder(d->folder);
+    CLOSED_FD fd = open_folder(d->folder);
     if (fd < 0)
         return fd;
     int error = unlinkat(fd, DROPIN_NAME, 0) == 0 ? 0 : -errno;
     unlinkat(fd, UNFINISHED, 0);
     fsync(fd);
-    close(fd);
     if (!error && made)
         rmdir(d->folder); /* fails if it has other files */
     return error;

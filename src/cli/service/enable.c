@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "array.h"
+#include "closing.h"
 #include "conf.h"
 #include "dropin.h"
 #include "errors.h"
@@ -31,13 +32,12 @@ static void preload_line(FILE *out, const struct unit *u, const char *library) {
     static char own[VALUE_ROOM];
     bool has = list_variable(property(&u->p, "Environment"), "LD_PRELOAD", own, sizeof(own)) ||
                manager_variable(&u->manager, "LD_PRELOAD", own, sizeof(own));
-    char *list = preload_list(has ? own : NULL, library);
+    FREED char *list = preload_list(has ? own : NULL, library);
     if (!list)
         exit(complain("%s", strerror(ENOMEM)));
     if (strcmp(list, library) != 0)
         remark("%s: has LD_PRELOAD=%s already, which is kept before the library", u->name, own);
     dropin_variable(out, "LD_PRELOAD", list, false);
-    free(list);
 }
 
 /* A path with a control character cannot stand in a unit. */
@@ -203,7 +203,7 @@ static void interruptible(bool on) {
 /* Restarts the units that ran before.  A unit that fails with the library is started without it. */
 static int restart(const struct service_order *o, const struct unit *u, const struct dropin *d,
                    const char *before) {
-    char *running = service_running(&o->manager, u->name);
+    FREED char *running = service_running(&o->manager, u->name);
     int failed = service_each(&o->manager, false, "restart", running);
     if (!failed && running && *running)
         failed = service_check_running(&o->manager, running);
@@ -217,7 +217,6 @@ static int restart(const struct service_order *o, const struct unit *u, const st
     } else if (!o->stats) {
         service_forget_stats(&o->manager, u->name);
     }
-    free(running);
     return failed;
 }
 
@@ -266,7 +265,7 @@ static int enable(const struct service_order *o, const struct unit *u, const str
         return EXIT_OWN;
     static char listed[PATH_MAX];
     int failed = unit_preflight(u, library, o->stats, o->force, listed);
-    char *text = failed ? NULL : compose(o, u, d, before, listed);
+    FREED char *text = failed ? NULL : compose(o, u, d, before, listed);
     if (!text)
         failed = EXIT_OWN;
     if (!failed) {
@@ -275,7 +274,6 @@ static int enable(const struct service_order *o, const struct unit *u, const str
     }
     if (!failed && !o->dry_run)
         failed = write_and_reload(o, u, d, text, before, listed);
-    free(text);
     if (!failed && !o->dry_run)
         conclude(o, u, before);
     return failed ? failed : finish_output();
@@ -284,7 +282,8 @@ static int enable(const struct service_order *o, const struct unit *u, const str
 int service_enable(const struct service_order *o) {
     struct unit u;
     struct dropin d;
-    char base[PATH_MAX], *before = NULL;
+    char base[PATH_MAX];
+    FREED char *before = NULL;
     int failed = unit_find(&u, &o->manager, o->unit, o->force);
     if (!failed && (!dropin_base(&o->manager, o->runtime, base) || !dropin_place(base, u.name, &d)))
         failed = EXIT_OWN;
@@ -300,7 +299,6 @@ int service_enable(const struct service_order *o) {
     }
     if (!failed)
         failed = enable(o, &u, &d, before);
-    free(before);
     unit_free(&u);
     return failed;
 }

@@ -7,13 +7,11 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "clock_ns.h"
+#include "closing.h"
 #include "errors.h"
 
 extern char **environ;
@@ -150,8 +148,7 @@ char *systemctl(const struct manager *m, bool quiet, const char *verb, const cha
 }
 
 int systemctl_do(const struct manager *m, bool quiet, const char *verb, const char *unit) {
-    char *said = systemctl(m, quiet, verb, NULL, unit);
-    free(said);
+    FREED char *said = systemctl(m, quiet, verb, NULL, unit);
     return said ? 0 : EXIT_OWN;
 }
 
@@ -248,9 +245,7 @@ bool list_variable(const char *list, const char *name, char *value, size_t size)
 bool manager_variable(const struct manager *m, const char *name, char *value, size_t size) {
     static const char *const asked[] = {"--property=Environment", NULL};
     static const char lead[] = "Environment=";
-    char *said = systemctl(m, true, "show", asked, NULL);
-    bool found = said && strncmp(said, lead, sizeof(lead) - 1) == 0 &&
-                 list_variable(said + sizeof(lead) - 1, name, value, size);
-    free(said);
-    return found;
+    FREED char *said = systemctl(m, true, "show", asked, NULL);
+    return said && strncmp(said, lead, sizeof(lead) - 1) == 0 &&
+           list_variable(said + sizeof(lead) - 1, name, value, size);
 }

@@ -2,9 +2,9 @@
 #include "sites.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "closing.h"
 #include "format.h"
 #include "stats_files.h"
 #include "terminal.h"
@@ -266,7 +266,7 @@ static bool stats_sites(FILE *out, const struct reader_file *r, const struct sta
     const struct stats_pattern *sorted[STATS_PATTERNS];
     size_t count = 0;
     struct symbols *s = symbols_begin(r);
-    struct site *site = malloc(sizeof(*site));
+    FREED struct site *site = malloc(sizeof(*site));
     bool unnamed = false;
     char name[64];
     for (size_t i = 0; i < r->pattern_count; i++)
@@ -284,7 +284,6 @@ static bool stats_sites(FILE *out, const struct reader_file *r, const struct sta
         site_sentence(&p, sorted[i], site, !speaks_utf8());
         prose_print(out, &p, 2, width);
     }
-    free(site);
     symbols_end(s);
     return unnamed;
 }
@@ -425,13 +424,12 @@ static bool json_pattern(struct json *j, struct symbols *s, const struct reader_
 
 bool sites_json(struct json *j, const struct reader_file *r) {
     struct symbols *s = r->pattern_count ? symbols_begin(r) : NULL;
-    struct site *site = malloc(sizeof(*site));
+    FREED struct site *site = malloc(sizeof(*site));
     bool unnamed = false;
     json_array(j, "patterns");
     for (size_t i = 0; s && site && i < r->pattern_count; i++)
         unnamed |= json_pattern(j, s, r, &r->patterns[i], site);
     json_array_end(j);
-    free(site);
     symbols_end(s);
     return unnamed;
 }

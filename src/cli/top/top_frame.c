@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "closing.h"
 #include "errors.h"
 #include "format.h"
 #include "prose.h"
@@ -117,17 +117,15 @@ int top_look(struct top *t) {
     t->seconds = time_of(old) && time_of(&next) > time_of(old)
                      ? (double)(time_of(&next) - time_of(old)) / 1e9
                      : 0;
-    struct top_line *before = t->lines;
+    FREED struct top_line *before = t->lines;
     size_t most = 1, before_count = t->all;
     for (size_t i = 0; i < next.count; i++)
         most += next.list[i]->row_count;
     t->count = t->all = 0;
     t->runs = t->ended = 0;
     t->lines = calloc(most, sizeof(*t->lines));
-    if (!t->lines) {
-        free(before);
+    if (!t->lines)
         return complain("%s", strerror(ENOMEM));
-    }
     for (size_t i = 0; i < next.count; i++) {
         t->ended += !is_there(next.list[i]);
         t->runs += is_there(next.list[i]);
@@ -138,7 +136,6 @@ int top_look(struct top *t) {
         t->lines[i].mode = mode_of(t, &t->lines[i]);
         follow(&t->lines[i], before, before_count);
     }
-    free(before);
     top_sort(t);
     return 0;
 }

@@ -6,11 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "args.h"
+#include "closing.h"
 #include "errors.h"
 #include "library.h"
 #include "program.h"
@@ -82,7 +81,7 @@ static int ab(int argc, char **argv) {
                         "unstall-analysis, "
                         "or meson install)");
     enum { OURS = 9 };
-    const char **words = calloc((size_t)argc + OURS, sizeof(*words));
+    FREED const char **words = calloc((size_t)argc + OURS, sizeof(*words));
     if (!words)
         return complain("%s", strerror(ENOMEM));
     char ignored[sizeof("ignored=") + (size_t)NSIG * 3];
@@ -92,9 +91,7 @@ static int ab(int argc, char **argv) {
     for (int i = 1; i < argc; i++)
         words[OURS - 1 + i] = argv[i];
     execv(PYTHON, (char **)(void *)words);
-    int error = errno;
-    free(words);
-    return complain(PYTHON ": %s; install python3 and python3-numpy", strerror(error));
+    return complain(PYTHON ": %s; install python3 and python3-numpy", strerror(errno));
 }
 
 const struct verb verb_ab = {

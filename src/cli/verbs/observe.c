@@ -5,9 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "clock_ns.h"
 #include "errors.h"
@@ -227,7 +225,7 @@ static int observe_process(const struct options *o, int pid) {
     if (found != 0)
         return complain("%s", error.text);
     /* The file stays open, so that it can be read again even if it is deleted. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    CLOSED_FD fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return complain("%s: %s", path, strerror(errno));
     struct reader_file *before = reader_read_fd(fd, path, READ_ALL, &error);
@@ -256,7 +254,6 @@ static int observe_process(const struct options *o, int pid) {
     who_free(who);
     reader_free(after);
     reader_free(before);
-    close(fd);
     return failed;
 }
 
