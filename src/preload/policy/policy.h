@@ -404,11 +404,14 @@ INLINE bool policy_times_read(const struct policy *p) {
            policy_takes_sign(p);
 }
 
-/* After a read of input that ends a message. */
+/* After a read of input that ends a message.  One without a sign counts only where none was looked for: else
+ * a program whose requests come one by one at first would have used up the looks. */
 static inline void policy_crossing_signs(struct policy *p, bool at_once) {
-    p->may_cross = p->crosses || ((p->units > 1 || at_once) && policy_takes_sign(p));
-    p->crossings =
-        (uint8_t)(p->crossings == UINT8_MAX ? UINT8_MAX + 1 - CROSSINGS_ONE_IN : p->crossings + 1);
+    bool taken = policy_takes_sign(p), sign = p->units > 1 || at_once;
+    p->may_cross = p->crosses || (sign && taken);
+    if (sign || !taken)
+        p->crossings =
+            (uint8_t)(p->crossings == UINT8_MAX ? UINT8_MAX + 1 - CROSSINGS_ONE_IN : p->crossings + 1);
 }
 
 /* Such a message begins with a unit of `bytes`.  True: ask the kernel. */
