@@ -64,26 +64,27 @@ NOINLINE bool was_at_once(size_t got) {
     return clock_now() - began < AT_ONCE_NS + got / BYTES_A_NS;
 }
 
-INLINE void input_came(struct call call, ssize_t got, size_t asked) {
+INLINE void input_came(struct call call, ssize_t got, size_t asked, bool at_once) {
     struct conn *c = call.conn;
     bool first = !c->policy.input_ever;
     if (UNLIKELY(c->crossed_ms))
         decide_crossing_answered(c);
-    policy_input(&c->policy, (size_t)got, asked, UNLIKELY(self.read_began != 0) && was_at_once((size_t)got));
+    policy_input(&c->policy, (size_t)got, asked, at_once);
     STORE(&c->times_read, policy_times_read(&c->policy));
     if (UNLIKELY(first))
         endpoint_update(c);
 }
 
 /* Lock held; released. */
-static __attribute__((noinline)) ssize_t read_is_told(struct call call, ssize_t got, size_t asked) {
+static __attribute__((noinline)) ssize_t read_is_told(struct call call, ssize_t got, size_t asked,
+                                                      bool at_once) {
     struct conn *c = call.conn;
     if (c->epoch != config()->epoch)
         shim_refresh(c);
     uint64_t now = clock_now();
     evidence_input(c, now);
     tally_input(c, now);
-    input_came(call, got, asked);
+    input_came(call, got, asked, at_once);
     conn_unlock(c);
     shim_tally_catch_up();
     return got;
@@ -128,9 +129,10 @@ static inline ssize_t input_ends(struct call call, ssize_t got, size_t asked) {
     struct conn *c = call.conn;
     c->counts.reads++;
     finish_ended_turn(c);
+    bool at_once = UNLIKELY(self.read_began != 0) && was_at_once((size_t)got);
     if (UNLIKELY(c->evidence != NULL))
-        return read_is_told(call, got, asked);
-    input_came(call, got, asked);
+        return read_is_told(call, got, asked, at_once);
+    input_came(call, got, asked, at_once);
     conn_unlock(c);
     return got;
 }
