@@ -69,6 +69,8 @@ FOUND = {
         ("w10 w10 w10 w10 r " * 6, ("observe",), lambda c: 1 <= c["suspects"] <= 6),
     "a stall behind a write that was not held is found at the next message":
         ("q1 w10 s5 q0 w10 w10 r " * 8, ("observe",), lambda c: c["stalls_proved"] >= 4),
+    "a stall is found behind bytes that were held for a moment":
+        ("q0 P50 w10 w10 g50 P10 w10 w10 g10 r c " * 8, ("observe",), lambda c: c["stalls_proved"] >= 6),
     "the end of a connection settles a stall":
         ("w10 w10 r w10 w10 r w10 w10 s80 c " * 4, ("observe",), lambda c: c["stalls_proved"] >= 6),
     "an answer is timed from the last piece of its question":

@@ -28,12 +28,23 @@ void evidence_counts(const struct conn *c, uint64_t counts[COUNTED]) {
 
 /* ---- our own stall ---------------------------------------------------- */
 
-/* Asks the kernel.  False: no answer. */
-static bool looks(struct conn *c, int fd) {
+/* Asks the kernel.  False: no answer, or the bytes that an earlier look has found are still held. */
+static bool looks(const struct evidence *e, int fd, struct kernel_tcp_info *now) {
+    return !config()->no_syscalls && kernel->tcp_info(fd, now) == 0 &&
+           !(e->suspect && now->segments_out == e->first_look.segments_out);
+}
+
+/* A new suspicion takes the place of one whose bytes have left. */
+static void suspect(struct conn *c, const struct kernel_tcp_info *now, bool behind) {
     struct evidence *e = c->evidence;
+    evidence_add(e, COUNT_SUSPECTS, 1);
+    if (e->suspect)
+        e->pattern = NULL;
+    e->first_look = *now;
     e->times.written = e->times.last_written = clock_now();
     e->bytes_at_look = c->counts.bytes;
-    return !config()->no_syscalls && kernel->tcp_info(fd, &e->first_look) == 0;
+    e->suspect = proof_held(now);
+    e->behind = behind;
 }
 
 /* If a message has several suspicious writes, the kernel may hold bytes only after a later
@@ -47,13 +58,13 @@ static void look(struct conn *c, int fd) {
             e->look_next = e->suspicion - 1;
         return;
     }
+    struct kernel_tcp_info now;
     if (e->suspicion <= e->look_at)
         return;
     e->looked = true;
-    if (!looks(c, fd))
+    if (!looks(e, fd, &now))
         return;
-    evidence_add(e, COUNT_SUSPECTS, 1);
-    e->suspect = proof_held(&e->first_look);
+    suspect(c, &now, false);
     e->look_next = e->suspect ? e->look_at : 0;
 }
 
@@ -61,10 +72,11 @@ static void look(struct conn *c, int fd) {
  * later writes of this message are still to come. */
 static void look_behind(struct conn *c, const struct stacks_piece *before, const struct evidence_write *w) {
     struct evidence *e = c->evidence;
-    if (e->looked || !looks(c, w->fd) || !proof_held(&e->first_look))
+    struct kernel_tcp_info now;
+    if (e->looked || !looks(e, w->fd, &now) || !proof_held(&now))
         return;
-    evidence_add(e, COUNT_SUSPECTS, 1);
-    e->looked = e->suspect = e->behind = true;
+    e->looked = true;
+    suspect(c, &now, true);
     stacks_pair(e, before, w);
 }
 
@@ -180,8 +192,7 @@ static void begin_run(struct evidence *e, const struct evidence_write *w) {
         e->look_at = e->look_next;
         e->look_next = 0;
     }
-    e->looked = e->suspect; /* bytes that are held already are one stall */
-    e->cured = e->stalled = false;
+    e->looked = e->cured = e->stalled = false;
     e->suspicion = 0;
     if (!e->suspect) {
         e->behind = false;
@@ -219,10 +230,10 @@ void evidence_wrote(struct conn *c, const struct policy_action *action, const st
         e->behind = true;
         stacks_pair(e, &before, w);
     }
-    if ((cured || action->suspected) && !e->pattern && !first)
-        stacks_pair(e, &e->first, w);
     if (action->suspected && observes)
         look(c, w->fd);
+    if ((cured || action->suspected) && !e->pattern && !first)
+        stacks_pair(e, &e->first, w);
     if (action->crossing && observes && !explained)
         look_behind(c, &before, w);
     if (first)

@@ -5,6 +5,7 @@
  *
  *     w10     write ten bytes          r      the peer reads all, and its answer is read
  *     f10     the same, as two parts of a writev       p10    ten bytes of the peer's are read
+ *     P10     the peer sends ten bytes                 g10    ten bytes are read
  *     s60     60 ms pass, unseen       q1 q0  the peer acknowledges at once, or late
  *     k1 k0   TCP_CORK                 n1 n0  TCP_NODELAY
  *     c       it is closed, and another one connected
@@ -46,9 +47,14 @@ static void peer_reads(void) {
     }
 }
 
-static void peer_sends(int fd, long n) {
+static void peer_sends(long n) {
     char bytes[4096] = "";
-    CHECK(raw3(SYS_write, peer, bytes, n) == n && read(fd, bytes, sizeof bytes) == n);
+    CHECK(raw3(SYS_write, peer, bytes, n) == n);
+}
+
+static void get(int fd, long n) {
+    char bytes[4096];
+    CHECK(read(fd, bytes, (size_t)n) == n);
 }
 
 #define PLACE(number)                                                                              \
@@ -68,8 +74,10 @@ static void step(int *fd, const char *word) {
     switch (word[0]) {
     case 'w': CHECK(write(*fd, bytes, (size_t)n) == n); waiting += n; break;
     case 'f': CHECK(writev(*fd, parts, 2) == n); waiting += n; break;
-    case 'r': peer_reads(); peer_sends(*fd, 100); break;
-    case 'p': peer_sends(*fd, n); break;
+    case 'r': peer_reads(); peer_sends(100); get(*fd, 100); break;
+    case 'p': peer_sends(n); get(*fd, n); break;
+    case 'P': peer_sends(n); break;
+    case 'g': get(*fd, n); break;
     case 's': raw2(SYS_nanosleep, &time, NULL); break;
     case 'q': set(peer, TCP_QUICKACK, (int)n); break;
     case 'k': set(*fd, TCP_CORK, (int)n); break;
