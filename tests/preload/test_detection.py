@@ -60,6 +60,12 @@ def test_a_small_write_behind_a_large_one(mode):
 
 
 @pytest.mark.parametrize("mode", BARE_OR_CURED)
+def test_a_small_write_behind_segments_with_its_msg_more(mode):
+    """The library took both for one unit, and no mode cured it."""
+    stalls_only_bare(mode, "segments_then_small", 4100)
+
+
+@pytest.mark.parametrize("mode", BARE_OR_CURED)
 def test_a_body_below_the_mss_that_has_grown(mode):
     """The MSS was asked once, when it was half of loopback's: auto and nodelay never cured this."""
     stalls_only_bare(mode, "body_of_40000", 40200)

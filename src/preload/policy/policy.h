@@ -482,7 +482,11 @@ INLINE void policy_decide(struct policy *p, const struct policy_limits *limits,
     } else if (UNLIKELY(w->more || p->app_cork)) {
         p->app_more = p->app_more || w->more;
         add32(&p->pending, w->bytes);
+    } else if (UNLIKELY(p->app_more) && p->mss == 0 && p->pending > 2 * SURELY_SMALL && p->mode != MODE_OFF) {
+        action->need_facts = true;
     } else {
+        if (UNLIKELY(p->app_more) && p->mss && p->pending > 2 * p->mss && has_small_tail(p->pending, p->mss))
+            policy_pushed(p); /* the acknowledgement of the full segments has released their tail */
         unit_ends(p, limits, w->bytes + p->pending, action);
         if (LIKELY(!action->need_facts)) {
             p->app_more = false;

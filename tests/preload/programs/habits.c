@@ -40,13 +40,30 @@ static void body_and_trailer(int fd) {
     read_reply(fd);
 }
 
-static void large_then_small(void) {
+/* The first bytes of a message are several segments with MSG_MORE: the peer acknowledges the full ones, and
+ * the acknowledgement releases the tail. */
+static void more_and_trailer(int fd) {
+    static char text[4000];
+    CHECK(send(fd, text, sizeof text, MSG_MORE) == sizeof text);
+    CHECK(write(fd, text, SMALL) == SMALL);
+    read_reply(fd);
+}
+
+static void at_the_mss_of_an_ethernet(void (*exchange)(int fd)) {
     struct sockaddr_in peer = {.sin_family = AF_INET, .sin_port = htons(client.port)};
     int fd = socket(AF_INET, SOCK_STREAM, 0), mss = MSS;
     inet_pton(AF_INET, client.address, &peer.sin_addr);
     CHECK(setsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &mss, sizeof mss) == 0);
     CHECK(connect(fd, (struct sockaddr *)&peer, sizeof peer) == 0);
-    run_exchanges(fd, client.count, body_and_trailer);
+    run_exchanges(fd, client.count, exchange);
+}
+
+static void large_then_small(void) {
+    at_the_mss_of_an_ethernet(body_and_trailer);
+}
+
+static void segments_then_small(void) {
+    at_the_mss_of_an_ethernet(more_and_trailer);
 }
 
 /* Connects without waiting for it, asks SO_ERROR once connected, works for 300 ms (as a TLS library
