@@ -387,16 +387,16 @@ void top_summary(const struct top *t, const struct top_layout *l, char text[TOP_
         stalls += proved_stalls(&t->lines[i].since);
         lost_time += lost_ns(&t->lines[i].since);
     }
-    char running[64], cost[NAME_ROOM + 32];
+    char running[64], within[32];
     snprintf(running, sizeof(running), "%u running, %u ended; ", t->runs, t->ended);
-    snprintf(cost, sizeof(cost), ", %s lost in %.1f s", time_text(lost_time, l->ascii, lost),
-             t->seconds);
+    snprintf(within, sizeof(within), " in %.1f s", t->seconds);
+    time_text(lost_time, l->ascii, lost);
     rate(t, exchanges, 6, each[0]);
     rate(t, stalls, 6, each[1]);
-    for (int part = 0; part < 2; part++) { /* the processes are left out where there is no room */
+    for (int part = 0; part < 3; part++) { /* what is left out first where there is no room */
         if (t->seconds > 0)
-            snprintf(text, TOP_LINE, "%s%s exchanges/s, %s stalls/s%s", part ? "" : running, each[0], each[1],
-                     cost);
+            snprintf(text, TOP_LINE, "%s%s %s/s, %s stalls/s, %s lost%s", part ? "" : running, each[0],
+                     part < 2 ? "exchanges" : "exch", each[1], lost, part < 2 ? within : "");
         else
             snprintf(text, TOP_LINE, "%slooking ...", running);
         if (columns_of(text) <= l->width)
