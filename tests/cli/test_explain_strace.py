@@ -131,18 +131,6 @@ def test_a_call_that_others_interrupt(tmp_path):
     assert found["stalls"] == 19, found
 
 
-def test_poll_waits_and_the_read_does_not(tmp_path):
-    log = Log().connected()
-    for i in range(20):
-        at = 1 + i * 100
-        log.write(at, 200)
-        log.write(at + 0.1, 100)
-        log.line(at + 0.2, "poll([{fd=3, events=POLLIN}], 1, 5000) = 1 ([{fd=3, revents=POLLIN}])",
-                 took=0.4 if i == 0 else 43)
-        log.read(at + (0.7 if i == 0 else 43.3), 0.01)
-    assert explained(tmp_path, log.text())["stalls"] == 19
-
-
 def test_a_dup_and_a_forked_child_are_the_same_connection(tmp_path):
     log = Log().connected()
     log.line(0.4, "dup(3) = 4", took=0.01)
@@ -158,43 +146,30 @@ def test_a_dup_and_a_forked_child_are_the_same_connection(tmp_path):
 
 # ---- no stall
 
-def quick(log):
-    """A connection whose first message was answered at once: only the reason in question speaks against a
-    later stall."""
-    log.connected(-100)
-    log.exchange(-99, 0.5)
+AS_EVER = (0, 200), (0.1, 100), (0.2, "read", 43)
 
 
-def with_option(text):
-    """The option right after connect."""
+def quick(name, *calls, option=None):
+    """The build() of twenty such messages on a connection whose first was answered at once: only the reason
+    in question speaks against a stall."""
     def build(log):
-        quick(log)
-        log.line(0.6, f"setsockopt(3, {text}) = 0", took=0.01)
-        log.exchanges(1, 43)
+        log.connected(-100)
+        log.exchange(-99, 0.5)
+        if option:
+            log.line(0.6, f"setsockopt(3, {option}) = 0", took=0.01)
+        log.twenty(*calls)
+    build.__name__ = name
     return build
 
 
-def in_one_write(log):
-    quick(log)
-    log.exchanges(1, 43, sizes=(300,))
-
-
-def under_msg_more(log):
-    quick(log)
-    log.twenty((0, 'sendto(3, "x"..., 200, MSG_MORE, NULL, 0) = 200'),
-               (0.1, 'sendto(3, "x"..., 100, 0, NULL, 0) = 100'), (0.2, "read", 43))
-
-
-def under_a_cork(log):
-    quick(log)
-    log.twenty((0, "setsockopt(3, SOL_TCP, TCP_CORK, [1], 4) = 0"), (0.1, 200), (0.2, 100),
-               (0.3, "setsockopt(3, SOL_TCP, TCP_CORK, [0], 4) = 0"), (0.4, "read", 43))
-
-
-def large_body(log):
-    """A full segment behind the header makes the peer acknowledge at once."""
-    quick(log)
-    log.exchanges(1, 43, sizes=(200, 3000))
+def on(name, *lines):
+    """The build() of twenty messages on the descriptor 3 that such calls made."""
+    def build(log):
+        for i, line in enumerate(lines):
+            log.line(i * 0.1, f"{line} = {0 if line.startswith(('connect', 'close')) else 3}", took=0.01)
+        log.exchanges(1, 43)
+    build.__name__ = name
+    return build
 
 
 def slow_for_whole_messages_too(log):
@@ -219,42 +194,12 @@ def any_time(log):
         log.exchange(100 + i * 300, dice.uniform(2, 200))
 
 
-def computing(log):
-    """The program itself takes 43 ms before it reads arrived data."""
-    quick(log)
-    log.twenty((0, 200), (0.1, 100), (20, "getpid() = 100", 0.001), (43, "read", 0.01))
-
-
-def sleeping(log):
-    quick(log)
-    log.twenty((0, 200), (0.1, 100), (0.2, "nanosleep({tv_sec=0, tv_nsec=43000000}, NULL) = 0", 43),
-               (43.5, "read", 0.01))
-
-
 def on_a_pipe(log):
     log.line(0, "pipe2([3, 4], O_CLOEXEC) = 0", took=0.01)
     for i in range(20):
         log.write(1 + i * 100, 200, fd=4)
         log.write(1.1 + i * 100, 100, fd=4)
         log.read(1.2 + i * 100, 43)
-
-
-def on_a_unix_socket(log):
-    log.line(0, "socket(AF_UNIX, SOCK_STREAM, 0) = 3", took=0.01)
-    log.line(0.1, 'connect(3, {sa_family=AF_UNIX, sun_path="/run/x"}, 110) = 0', took=0.01)
-    log.exchanges(1, 43)
-
-
-def datagrams(log):
-    log.line(0, "socket(AF_INET, SOCK_DGRAM, IPPROTO_IP) = 3", took=0.01)
-    log.exchanges(1, 43)
-
-
-def a_file_under_the_same_number(log):
-    log.connected()
-    log.line(0.5, "close(3) = 0", took=0.01)
-    log.line(0.6, 'openat(AT_FDCWD, "/dev/ttyS0", O_RDWR) = 3', took=0.01)
-    log.exchanges(1, 43)
 
 
 def a_terminal(log):
@@ -264,7 +209,8 @@ def a_terminal(log):
 
 def input_of_a_32_bit_program(log):
     """fcntl64 with any command was taken for a dup: its result 0 made standard input the connection."""
-    quick(log)
+    log.connected(-100)
+    log.exchange(-99, 0.5)
     log.line(0.6, "fcntl64(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0", took=0.01)
     for i in range(20):
         log.write(1 + i * 100, 200)
@@ -277,12 +223,29 @@ def slow_all_along(log):
     log.exchanges(1, 44)
 
 
-NO_STALL = [with_option("SOL_TCP, TCP_NODELAY, [1], 4"), with_option("IPPROTO_TCP, TCP_NODELAY, [1], 4"),
-            in_one_write, under_msg_more, under_a_cork, large_body, slow_for_whole_messages_too,
-            any_time, computing, sleeping, on_a_pipe, on_a_unix_socket, datagrams,
-            a_file_under_the_same_number, a_terminal, input_of_a_32_bit_program,
-            # the first message tells here that the peer is slow by itself
-            slow_from_the_first, slow_all_along]
+NO_STALL = [
+    quick("TCP_NODELAY", *AS_EVER, option="SOL_TCP, TCP_NODELAY, [1], 4"),
+    quick("TCP_NODELAY of IPPROTO_TCP", *AS_EVER, option="IPPROTO_TCP, TCP_NODELAY, [1], 4"),
+    quick("in one write", (0, 300), (0.1, "read", 43)),
+    quick("under MSG_MORE", (0, 'sendto(3, "x"..., 200, MSG_MORE, NULL, 0) = 200'),
+          (0.1, 'sendto(3, "x"..., 100, 0, NULL, 0) = 100'), (0.2, "read", 43)),
+    quick("under a cork", (0, "setsockopt(3, SOL_TCP, TCP_CORK, [1], 4) = 0"), (0.1, 200), (0.2, 100),
+          (0.3, "setsockopt(3, SOL_TCP, TCP_CORK, [0], 4) = 0"), (0.4, "read", 43)),
+    # a full segment behind the header makes the peer acknowledge at once
+    quick("a large body", (0, 200), (0.1, 3000), (0.2, "read", 43)),
+    # the program itself takes 43 ms before it reads arrived data
+    quick("computing", (0, 200), (0.1, 100), (20, "getpid() = 100", 0.001), (43, "read", 0.01)),
+    quick("sleeping", (0, 200), (0.1, 100), (0.2, "nanosleep({tv_sec=0, tv_nsec=43000000}, NULL) = 0", 43),
+          (43.5, "read", 0.01)),
+    on("a Unix socket", "socket(AF_UNIX, SOCK_STREAM, 0)",
+       'connect(3, {sa_family=AF_UNIX, sun_path="/run/x"}, 110)'),
+    on("datagrams", "socket(AF_INET, SOCK_DGRAM, IPPROTO_IP)"),
+    on("a file under the number of a connection", "socket(AF_INET, SOCK_STREAM, IPPROTO_TCP)",
+       'connect(3, {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("192.0.2.2")}, 16)', "close(3)",
+       'openat(AT_FDCWD, "/dev/ttyS0", O_RDWR)'),
+    slow_for_whole_messages_too, any_time, on_a_pipe, a_terminal, input_of_a_32_bit_program,
+    # the first message tells here that the peer is slow by itself
+    slow_from_the_first, slow_all_along]
 
 
 @pytest.mark.parametrize("build", NO_STALL, ids=lambda build: build.__name__)
@@ -395,13 +358,30 @@ def test_a_slow_answer_behind_a_burst_is_no_stall(tmp_path):
     assert (found["stalls"], found["verdict"]["kind"]) == (0, "cannot-tell")
 
 
-def test_nagle_switched_on_again_stalls(tmp_path):
-    """TCP_NODELAY=0 as the last word."""
+# What comes before the first message, and twenty messages that stall.
+SEEN = {
+    "poll waits and the read does not": ((), (
+        (0, 200), (0.1, 100), (0.2, "poll([{fd=3, events=POLLIN}], 1, 5000) = 1 ([{fd=3, revents=POLLIN}])",
+                               43), (43.3, "read", 0.01))),
+    "Nagle switched on again, the last word": ((
+        "setsockopt(3, SOL_TCP, TCP_NODELAY, [1], 4) = 0", "setsockopt(3, SOL_TCP, TCP_NODELAY, [0], 4) = 0"),
+        AS_EVER),
+    "data that looks like the end of a call": ((), (
+        (0, 'write(3, "x) = 9 <0.000001> = -1 E <unfinished ...>", 200) = 200'),
+        (0.1, 'sendto(3, "MSG_MORE sa_family=", 100, 0, NULL, 0) = 100'), (0.2, "read", 43))),
+    # strace -s 1000000: the head and the tail of a line are enough
+    "lines without end": ((), ((0, f'write(3, "{"x" * 200_000}", 200) = 200'), *AS_EVER[1:])),
+}
+
+
+@pytest.mark.parametrize("name", SEEN)
+def test_twenty_stalls_are_seen(tmp_path, name):
+    before, calls = SEEN[name]
     log = Log().connected()
-    log.line(0.5, "setsockopt(3, SOL_TCP, TCP_NODELAY, [1], 4) = 0", took=0.01)
-    log.line(0.6, "setsockopt(3, SOL_TCP, TCP_NODELAY, [0], 4) = 0", took=0.01)
+    for text in before:
+        log.line(0.5, text, took=0.01)
     log.exchange(1, 0.5)
-    log.exchanges(100, 43)
+    log.twenty(*calls, first=100)
     assert explained(tmp_path, log.text())["stalls"] == 20
 
 
@@ -465,14 +445,6 @@ def test_an_address_of_version_4_in_a_socket_of_version_6(tmp_path, local):
     assert writer["service"] == ("192.0.2.1:8102" if "." in local else "[2001:db8::1]:8102")
 
 
-def test_data_that_looks_like_the_end_of_a_call(tmp_path):
-    log = Log().connected()
-    log.exchange(1, 0.5)
-    log.twenty((0, 'write(3, "x) = 9 <0.000001> = -1 E <unfinished ...>", 200) = 200'),
-               (0.1, 'sendto(3, "MSG_MORE sa_family=", 100, 0, NULL, 0) = 100'), (0.2, "read", 43), first=100)
-    assert explained(tmp_path, log.text())["stalls"] == 20
-
-
 LIBC = " > /usr/lib/x86_64-linux-gnu/libc.so.6(send+0x19) [0x10ab59]"
 
 
@@ -516,14 +488,6 @@ def test_the_stack_of_another_call_is_not_the_writers(tmp_path):
     (writer,) = explained(tmp_path, log)["writers"]
     assert writer["examples"][0]["first_write"]["place"] is None
     assert "written by" not in unstall("explain", tmp_path / "strace.log", check=True).stdout
-
-
-def test_lines_without_end(tmp_path):
-    """strace -s 1000000: the head and the tail of a line are enough."""
-    log = Log().connected()
-    log.exchange(1, 0.5)
-    log.twenty((0, f'write(3, "{"x" * 200_000}", 200) = 200'), (0.1, 100), (0.2, "read", 43), first=100)
-    assert explained(tmp_path, log.text())["stalls"] == 20
 
 
 def test_noise_between_the_lines(tmp_path):
