@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Reads, options, the life of descriptors and processes, with pointers that lead nowhere.
+ * Waits, reads, options, the life of descriptors and processes, with pointers that lead nowhere: the
+ * kernel's to refuse, or libc's own fault.  Each pointer of each name is abi/every_name.c's.
  */
 #include "same.h"
 
+#include <sys/sem.h>
 
 #define NOWHERE ((void *)nowhere)
 
@@ -12,6 +14,77 @@ static int unix_stream(void) {
     NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
     NEED(raw3(SYS_write, ends[1], "from the other end", 18) == 18);
     return ends[0];
+}
+
+/* ---- waits ------------------------------------------------------------ */
+
+CASE(poll_nowhere) {
+    SAY(poll(NOWHERE, 1, 1));
+    SAY(poll(NOWHERE, 1, 0));
+    SAY(poll(NOWHERE, 0, 1));
+    SAY(poll(NULL, 1, 1));
+    SAY(poll(NOWHERE, 1UL << 60, 1));
+    SAY(poll(NOWHERE, 100000000, 1));
+}
+
+CASE(poll_that_is_half_there) {
+    struct pollfd *fds = (struct pollfd *)(void *)end_of_memory - 1;
+    *fds = (struct pollfd){.fd = fd, .events = POLLOUT};
+    SAY(poll(fds, 2, 1));
+    SAY(poll(fds, 1, 1));
+    say("revents %d", fds->revents);
+}
+
+CASE(poll_that_cannot_be_written) {
+    SAY(poll((struct pollfd *)(void *)read_only, 1, 1));
+}
+
+CASE(select_nowhere) {
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(fd, &set);
+    struct timeval moment = {.tv_usec = 1000};
+    SAY(select(fd + 1, NOWHERE, NULL, NULL, &moment));
+    SAY(select(fd + 1, NULL, NOWHERE, NULL, &moment));
+    SAY(select(fd + 1, NULL, NULL, NOWHERE, &moment));
+    SAY(select(fd + 1, &set, NOWHERE, NULL, &moment));
+    SAY(select(-1, NOWHERE, NULL, NULL, &moment));
+    SAY(select(0, NOWHERE, NOWHERE, NOWHERE, &moment));
+}
+
+CASE(select_that_cannot_be_written) {
+    struct timeval moment = {.tv_usec = 1000};
+    SAY(select(fd + 1, NULL, (fd_set *)(void *)read_only, NULL, &moment));
+    SAY(select(fd + 1, (fd_set *)(void *)read_only, NULL, NULL, &moment));
+}
+
+CASE(select_of_what_ends_with_memory) {
+    fd_set *set = (fd_set *)(void *)(end_of_memory - 8);
+    struct timeval moment = {.tv_usec = 1000};
+    NEED(fd < 64);
+    *(uint64_t *)(void *)set = UINT64_C(1) << fd;
+    SAY(select(fd + 1, NULL, set, NULL, &moment));
+    SAY(select(64, set, NULL, NULL, &moment));
+    SAY(select(65, NULL, set, NULL, &moment));
+}
+
+CASE(semop_too_many) {
+    struct sembuf up = {0, 1, IPC_NOWAIT};
+    int id = semget(IPC_PRIVATE, 2, 0600);
+    NEED(id >= 0);
+    SAY(semop(id, &up, 1 << 20));
+    SAY(semop(id, &up, 1));
+    SAY(semop(-1, &up, 1));
+    SAY(semtimedop(id, &up, 1, NOWHERE));
+    SAY(semtimedop(id, &up, 1 << 20, NOWHERE));
+    SAY(semtimedop(id, &up, 1, &(struct timespec){0}));
+    say("semaphore %d", semctl(id, 0, GETVAL));
+    struct sembuf *last = (struct sembuf *)(void *)end_of_memory - 1;
+    *last = up;
+    SAY(semop(id, last, 2));
+    SAY(semop(id, last, 1));
+    say("semaphore %d", semctl(id, 0, GETVAL));
+    semctl(id, 0, IPC_RMID);
 }
 
 /* ---- reads ------------------------------------------------------------ */
