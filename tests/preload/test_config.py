@@ -114,33 +114,23 @@ def stalls(address="127.0.0.1", mode="auto", wanted=True, **variables):
     return judged(measure, not wanted).stalls
 
 
-@pytest.mark.parametrize("value", ["{port}", "{below}-{above}", "!1"])
-def test_included_port_is_cured(value):
-    assert not stalls(wanted=False, UNSTALL_PORTS=value)
-
-
 @pytest.mark.parametrize("value", ["1-{below}", "!{port}"])
 @pytest.mark.parametrize("mode", CURING_MODES)
 def test_excluded_port_stalls(value, mode):
     assert stalls(mode=mode, UNSTALL_PORTS=value)
 
 
-@pytest.mark.parametrize("address, value", [
-    ("127.0.0.1", "10.0.0.0/8,127.0.0.0/30"), ("127.0.0.1", "!::1"), ("::1", "::1"),
-])
-def test_included_peer_is_cured(address, value):
-    assert not stalls(address, wanted=False, UNSTALL_PEERS=value)
-
-
-@pytest.mark.parametrize("address, value", [
-    ("127.0.0.1", "127.0.0.0/8,!127.0.0.1/32"), ("127.0.0.1", "::1"), ("::1", "!::1/128"),
-])
-def test_excluded_peer_stalls(address, value):
-    assert stalls(address, UNSTALL_PEERS=value)
-
-
-def test_port_and_peer_must_both_include():
-    assert stalls(UNSTALL_PORTS="{port}", UNSTALL_PEERS="10.0.0.0/8")
+@pytest.mark.parametrize("address, cured, filters", [
+    ("127.0.0.1", True, {"PORTS": "{port}"}), ("127.0.0.1", True, {"PORTS": "{below}-{above}"}),
+    ("127.0.0.1", True, {"PORTS": "!1"}), ("127.0.0.1", True, {"PEERS": "10.0.0.0/8,127.0.0.0/30"}),
+    ("127.0.0.1", True, {"PEERS": "!::1"}), ("::1", True, {"PEERS": "::1"}),
+    ("127.0.0.1", False, {"PEERS": "127.0.0.0/8,!127.0.0.1/32"}), ("127.0.0.1", False, {"PEERS": "::1"}),
+    ("::1", False, {"PEERS": "!::1/128"}),
+    ("127.0.0.1", False, {"PORTS": "{port}", "PEERS": "10.0.0.0/8"}),  # both must include
+], ids=str)
+def test_a_connection_is_cured_where_the_filters_include_it(address, cured, filters):
+    variables = {f"UNSTALL_{name}": value for name, value in filters.items()}
+    assert stalls(address, wanted=not cured, **variables) is not cured
 
 
 @pytest.mark.parametrize("value, cured", [
