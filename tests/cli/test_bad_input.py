@@ -57,6 +57,88 @@ def test_nothing(verb):
     refused(unstall(verb))
 
 
+SECONDS = "or a time as 500ms, 30s, 5m or 2h\n"
+FORMS = "choose one of them\n"
+ADDRESS = "expected PORT, ADDRESS:PORT or [ADDRESS]:PORT, as in 127.0.0.1:9105\n"
+NO_CGROUP = "no process runs in such a cgroup or unit; "
+ENDED = ("no such process; if it has ended, give unstall report its statistics file or the folder of "
+         "UNSTALL_STATS\n")
+# a line -> how the complaint begins, or all of it
+SENSELESS = {
+    "scan --time 0": f"--time 0: expected seconds from 0.1 to 86400, {SECONDS}",
+    "scan --time 5x": f"--time 5x: expected seconds from 0.1 to 86400, {SECONDS}",
+    "scan --port 70000": "--port 70000: expected a whole number from 1 to 65535\n",
+    "scan --source guessed": "--source guessed: expected exact or sampled\n",
+    "scan --pid 4194304": "4194304: no such process; give the id of a running one\n",
+    "scan --container no-such-container":
+        "no-such-container: no such container runs; give its name or the beginning of its id\n",
+    # a mistyped unit was "No stall was seen", with the exit code 0: a false all-clear
+    "scan --cgroup ngnix.service --time 600": f"--cgroup ngnix.service: {NO_CGROUP}",
+    "scan --cgroup /no/such/cgroup --time 600": f"--cgroup /no/such/cgroup: {NO_CGROUP}",
+    "scan --unit ngnix --time 600": f"--unit ngnix.service: {NO_CGROUP}",
+    "scan --unit a/b --time 600": "a/b: is no name of a unit; ",
+    "scan --json --watch": f"--json and --watch: {FORMS}",
+    "scan --html x --json": f"--html and --json: {FORMS}",
+    "scan --html /no/such/page.html": "--html /no/such/page.html: No such file or directory\n",
+    "scan here": "here: scan takes options only; try --help\n",
+    "top --once /no/such/folder": "/no/such/folder: No such file or directory; expected a statistics file",
+    "top --interval 0 /": f"--interval 0: expected seconds from 0.1 to 3600, {SECONDS}",
+    "top --interval x /": f"--interval x: expected seconds from 0.1 to 3600, {SECONDS}",
+    "top a b": "b: one PID, DIR or SERVICE at a time; try --help\n",
+    "top /tmp": "stdin and stdout must be a terminal; --once needs none\n",
+    "observe --mode auto true": "--mode auto: observe changes nothing; see unstall run --mode\n",
+    "observe --stats /x true": "--stats /x: observe keeps its own statistics while it runs; see unstall run",
+    "observe --time 0 true": f"--time 0: expected seconds from 0.1 to 1000000, {SECONDS}",
+    "observe --report /x --html /y -- true": f"--report and --html: {FORMS}",
+    "observe --report /x --html /y 1": f"--report and --html: {FORMS}",
+    "observe --html x --json -- true": f"--json and --html: {FORMS}",
+    # it and ab would compare other settings than the caller asked for
+    "observe --conf /x -- true": "--conf: no such option; try --help\n",
+    "observe 1 2": "2: one PID at a time; a program goes behind --\n",
+    "observe 4194304": f"4194304: {ENDED}",
+    "observe": "no PROGRAM or PID given; try --help\n",
+    "metrics --host": "--host: its counters grow while it runs; give --listen [ADDRESS:]PORT\n",
+    "metrics --host --listen 0 /tmp": f"--host and /tmp: {FORMS}",
+    "metrics --host --listen 0 --source best": "--source best: expected exact or sampled\n",
+    "metrics --source exact /tmp": "--source: only with --host\n",
+    "metrics --host --listen here": f"--listen here: {ADDRESS}",
+    **{f"metrics --listen {where} /tmp": f"--listen {where}: {ADDRESS}" for where in (
+        "x", "70000", "localhost:80", "1.2.3.4.5:80", "::1:80", "127.0.0.1:", ":80", "[::1]")},
+    "report 999999999": f"999999999: {ENDED}",
+    "report --json --html x .": f"--json and --html: {FORMS}",
+    "explain --json --ladder x": f"--json, --html and --ladder: {FORMS}",
+    "doctor no-such-program": "no-such-program: no such program; give its path, or check $PATH\n",
+    "doctor /etc/passwd": "/etc/passwd: cannot be run: Permission denied\n",
+    "doctor 999999999": "999999999: no such process; give the id of a running one, or a program\n",
+    "doctor": "no PROGRAM or PID given; try --help\n",
+    "doctor a b": "b: one PROGRAM or PID at a time; try --help\n",
+    "set": "no PID, FILE, DIR or SERVICE given; try --help\n",
+    "set off": "no PID, FILE, DIR or SERVICE given; try --help\n",
+    "set 1 nodelya": "nodelya: no such mode, process, file or service with --stats; a mode is off, observe, "
+                     "nodelay, cork, coalesce, auto or started\n",
+    "set 1 off auto": "auto: one mode at a time; try --help\n",
+    "set 1 --window 10": "--window 10: expected started, or microseconds, a whole number from 500 to 100000, "
+                         "or a time as 2ms\n",
+    "set 1 --wait 1x": f"--wait 1x: expected seconds from 0.1 to 600, {SECONDS}",
+    "set 1 --wait -1 off": "--wait -1: expected a whole number from 0 to 600000\n",
+    "set 1 --arms off": "--arms off: expected modes with weights, as in off:50,auto:50, or none\n",
+    "set 1 --arms off:1 --assign me": "--assign me: expected connection, peer or listener\n",
+    "set 1 --seed 7 off": "--assign and --seed: need --arms; try --help\n",
+    "set 999999999 off": f"999999999: {ENDED}",
+    # it did the latter alone
+    "set 1 --kill --unkill": f"--kill and --unkill: {FORMS}",
+}
+CODES = {"doctor no-such-program": 127, "doctor /etc/passwd": 126}
+
+
+@pytest.mark.parametrize("line", SENSELESS)
+def test_what_makes_no_sense(line, tmp_path):
+    done = unstall(*line.split(), cwd=tmp_path)
+    refused(done, CODES.get(line, 125))
+    assert done.stderr.startswith(f"unstall {line.split()[0]}: {SENSELESS[line]}")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("words, code", [
     (["run"], 127), (["observe"], 127), (["doctor"], 127), (["ab"], 127), (["report"], 125),
     (["top", "--once"], 125), (["metrics"], 125), (["explain"], 125), (["set"], 125), (["attach"], 125),

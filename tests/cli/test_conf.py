@@ -149,9 +149,3 @@ def test_the_example_of_the_manual(tmp_path):
     example = re.search(r"^# EXAMPLE\n+```\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[1]
     assert settings(example, tmp_path) == {"UNSTALL_PEERS": "10.0.0.0/8"}
     assert settings(example.replace("[python3]", "[env]"), tmp_path)["UNSTALL_MODE"] == "nodelay"
-
-
-def test_verbs_that_look_do_not_read_them(tmp_path):
-    """observe and ab would compare other settings than the caller asked for."""
-    done = unstall("observe", "--conf", tmp_path, "--", ENV)
-    assert done.stderr == "unstall observe: --conf: no such option; try --help\n"

@@ -16,8 +16,6 @@ from test_explain_strace import Log
 
 from harness import COMMAND, bare_env, unstall
 
-SVG = "{http://www.w3.org/2000/svg}"
-
 
 def recorded(folder, capture, name="a.pcap"):
     path = folder / name
@@ -297,12 +295,6 @@ def test_the_name_of_a_page_may_be_as_long_as_a_name_can_be(tmp_path):
     page = tmp_path / ("p" * 250 + ".html")
     unstall("explain", "--html", page, recorded(tmp_path, published()), check=True)
     assert page.read_text("utf-8").startswith("<!DOCTYPE html>")
-
-
-def test_one_form_at_a_time(tmp_path):
-    done = unstall("explain", "--json", "--ladder", recorded(tmp_path, published()))
-    assert (done.returncode, done.stderr) == (
-        125, "unstall explain: --json, --html and --ladder: choose one of them\n")
 
 
 @pytest.mark.parametrize("locale, dash", [("C.UTF-8", "─"), ("C", "-")])

@@ -17,7 +17,7 @@ from test_metrics import get, prometheus, samples
 from test_scan import CONTAINER, Actor, cgroup_of_a_container, need
 
 from harness import (BUILD_ROOT, COMMAND, SOURCE_ROOT, AnsweringPeer, bare_env, command_of_everybody,
-                     need_root, patiently, run, spawned, unstall)
+                     need_root, patiently, run, spawned)
 
 DATA = SOURCE_ROOT / "data/prometheus"
 FLEET = (SOURCE_ROOT / "docs/fleet.md").read_text(encoding="utf-8")
@@ -137,19 +137,6 @@ def test_it_says_what_it_may_not_see():
     assert "of processes of other users it sees the user, not the program\n" in said
     assert '{unit="",container="",program="",user="0",source="sampled"}' in stalls
     assert re.search(r'not_exact="(it needs CAP_BPF|this build).*processes="own"', info[0])
-
-
-@pytest.mark.parametrize("words, message", [
-    (["--host"], "--host: its counters grow while it runs; give --listen [ADDRESS:]PORT"),
-    (["--host", "--listen", "0", "/tmp"], "--host and /tmp: choose one of them"),
-    (["--host", "--listen", "0", "--source", "best"], "--source best: expected exact or sampled"),
-    (["--source", "exact", "/tmp"], "--source: only with --host"),
-    (["--host", "--listen", "here"],
-     "--listen here: expected PORT, ADDRESS:PORT or [ADDRESS]:PORT, as in 127.0.0.1:9105"),
-])
-def test_what_makes_no_sense_is_refused(words, message):
-    done = unstall("metrics", *words)
-    assert done.returncode == 125 and done.stderr.endswith(f"unstall metrics: {message}\n")
 
 
 # ---- Prometheus, its alerts and the dashboard -----------------------------------

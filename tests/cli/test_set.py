@@ -119,7 +119,7 @@ def test_a_mode_ends_an_experiment(folder):
         assert talker.talk() < 20
 
 
-def test_a_folder_stands_for_all_that_run(folder):
+def test_a_folder_stands_for_all_that_run_and_several_can_be_named(folder):
     words = ["--stats", folder, "--mode", "nodelay"]
     with started_talker(*words) as first, started_talker(*words) as second, started_talker(*words) as over:
         for talker in (first, second, over):
@@ -130,19 +130,13 @@ def test_a_folder_stands_for_all_that_run(folder):
             f"{name_of(talker)}: written; it takes effect when the next message begins"
             for talker in (first, second))
         assert first.stalls() and second.stalls()
+        assert len(done(first.pid, second.pid, "off", "--wait", "0").splitlines()) == 2
 
 
 def test_a_segment_can_be_named(talker, folder):
     stats_file, = folder.glob("*.unstall")
     done(stats_file, "off", "--wait", "0")
     assert talker.stalls()
-
-
-def test_several_can_be_named(folder):
-    with started_talker("--stats", folder) as first, started_talker("--stats", folder) as second:
-        first.talk(5)
-        second.talk(5)
-        assert len(done(first.pid, second.pid, "off", "--wait", "0").splitlines()) == 2
 
 
 def test_json_says_what_was_done(talker, folder):
@@ -170,21 +164,16 @@ def test_without_the_library_it_says_so():
         assert refused(talker.pid, "off").startswith(f"{talker.pid}: runs without the library")
 
 
-def test_what_has_ended_cannot_be_set(folder):
-    with started_talker("--stats", folder) as talker:
-        talker.talk(5)
-        talker.end()
-        assert refused(talker.pid, "off").startswith(f"{talker.pid}: no such process")
-    stats_file, = folder.glob("*.unstall")
-    assert refused(stats_file, "off") == f"{stats_file}: its process has ended; there is nothing to set\n"
-    assert refused(folder, "off") == f"{folder}: none of these processes is running\n"
-
-
-def test_a_killed_ones_segment_cannot_be_set(folder):
-    with started_talker("--stats", folder) as talker:
-        talker.talk(5)
-    stats_file, = folder.glob("*.unstall")
-    assert refused(stats_file, "off") == f"{stats_file}: its process has ended; there is nothing to set\n"
+def test_what_has_ended_or_was_killed_cannot_be_set(folder):
+    for how in ("killed", "ended"):
+        with started_talker("--stats", folder) as talker:
+            talker.talk(5)
+            if how == "ended":
+                talker.end()
+                assert refused(talker.pid, "off").startswith(f"{talker.pid}: no such process")
+        stats_file, = folder.glob(f"{talker.pid}-*.unstall")
+        assert refused(stats_file, "off") == f"{stats_file}: its process has ended; there is nothing to set\n"
+        assert refused(folder, "off") == f"{folder}: none of these processes is running\n"
 
 
 def test_somebody_elses_cannot_be_set(talker, folder):
@@ -219,29 +208,6 @@ def test_a_locked_control_block_is_not_waited_for_for_ever(talker, folder):
         fcntl.flock(file, fcntl.LOCK_EX)
         assert refused(talker.pid, "off") == (f"{stats_file}: another tool has locked its control block; "
                                               "try again\n")
-
-
-@pytest.mark.parametrize("words, message", [
-    ([], "no PID, FILE, DIR or SERVICE given; try --help\n"),
-    (["off"], "no PID, FILE, DIR or SERVICE given; try --help\n"),
-    (["1", "nodelya"], "nodelya: no such mode, process, file or service with --stats; a mode is off, "
-                       "observe, nodelay, cork, coalesce, auto or started\n"),
-    (["1", "off", "auto"], "auto: one mode at a time; try --help\n"),
-    (["1", "--window", "10"], "--window 10: expected started, or microseconds, a whole number from 500 to "
-                               "100000, or a time as 2ms\n"),
-    (["1", "--wait", "1x"], "--wait 1x: expected seconds from 0.1 to 600, or a time as 500ms, 30s, 5m or "
-                            "2h\n"),
-    (["1", "--wait", "-1", "off"], "--wait -1: expected a whole number from 0 to 600000\n"),
-    (["1", "--arms", "off"], "--arms off: expected modes with weights, as in off:50,auto:50, or none\n"),
-    (["1", "--arms", "off:1", "--assign", "me"], "--assign me: expected connection, peer or listener\n"),
-    (["1", "--seed", "7", "off"], "--assign and --seed: need --arms; try --help\n"),
-    (["999999999", "off"], "999999999: no such process; if it has ended, give unstall report its statistics "
-                           "file or the folder of UNSTALL_STATS\n"),
-    # it did the latter alone
-    (["1", "--kill", "--unkill"], "--kill and --unkill: choose one of them\n"),
-])
-def test_a_bad_order_is_refused(words, message):
-    assert refused(*words) == message
 
 
 def test_a_foreign_file_is_refused_and_stays_as_it_is(tmp_path):

@@ -5,11 +5,10 @@ leaves no load behind."""
 import os
 import signal
 import subprocess
-import time
 
 import pytest
 
-from harness import SOURCE_ROOT
+from harness import SOURCE_ROOT, wait_for
 
 pytestmark = pytest.mark.no_library
 
@@ -104,10 +103,7 @@ def test_a_run_that_hangs_is_ended_and_has_failed(soak, tmp_path):
 def test_when_it_is_ended_so_is_what_it_started(soak, tmp_path):
     (tmp_path / "test.sh").write_text(LOAD.format(load=tmp_path / "load"), encoding="ascii")
     with soak("1", start=subprocess.Popen) as child:
-        deadline = time.monotonic() + 30
-        while not (tmp_path / "load").exists() or len(loads(tmp_path)[0]) < 2:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        wait_for(lambda: len(loads(tmp_path)[0]) >= 2)
         child.send_signal(signal.SIGTERM)
         assert child.wait(30) == 143
     assert loads(tmp_path)[1] == []
