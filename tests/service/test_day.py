@@ -25,7 +25,7 @@ from harness.capture import captured, read_packets
 
 sys.path[:0] = [str(SOURCE_ROOT / "tests/cli"), str(SOURCE_ROOT / "tests/victims")]
 
-from runner import compile_java  # noqa: E402
+from runner import small_server  # noqa: E402
 from test_top import Terminal  # noqa: E402
 
 WHOLE = os.environ.get("UNSTALL_TESTS_DAY") == "1"
@@ -82,7 +82,7 @@ def start_servers(c):
     c.write("/etc/nginx/nginx.conf", NGINX)
     if WHOLE:
         c.copy(go_server(), "/opt/day/web")
-        for file in compile_java(SOURCE_ROOT / "tests/victims/jdk-httpserver/SmallServer.java").iterdir():
+        for file in small_server().iterdir():
             c.copy(file, f"/opt/day/{file.name}")
         for place in Path("/etc").glob("java-*-openjdk"):  # the JDK's own settings
             shutil.copytree(place, c.path(str(place)))

@@ -2,12 +2,8 @@
 """A bash script sends a request through /dev/tcp by two printfs; bash writes each on descriptor 1, a
 duplicate of the socket."""
 
-from pathlib import Path
+from runner import Affected, TalkPeer, Victim, talks
 
-from runner import Affected, TalkPeer, Victim, measured
-from runner.client import talk
-
-HERE = Path(__file__).parent
 EXCHANGES = 25
 
 
@@ -21,17 +17,14 @@ class Answerer(TalkPeer):
         return len(pending), b"answer %d\n" % len(self.counts), True
 
 
-def measure(treatment, scratch):
-    with Answerer() as peer:
-        said = talk(peer, treatment, scratch, lambda port: ["/bin/bash", HERE / "ask.bash", port, EXCHANGES])
-    assert said == b"".join(b"answer %d\n" % i for i in range(EXCHANGES)), said
-    return measured(peer.times_ms, peer.counts[1:])
+def got(_, said):
+    return said == b"".join(b"answer %d\n" % i for i in range(EXCHANGES))
 
 
 VICTIM = Victim(
     sick="client",
     needs=("bash",),
-    measure=measure,
+    measure=talks("/bin/bash", "bash-dev-tcp/ask.bash", peer=Answerer, got=got, exchanges=EXCHANGES),
     verdict="writes bypass the library: with",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
     affected=Affected(

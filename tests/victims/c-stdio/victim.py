@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: MIT
 """A C program sends a request by fdopen, fprintf and fflush on a socket, as textbooks show it."""
 
-from pathlib import Path
-
-from harness import compile_c
-from runner import Affected, Victim, posts
+from runner import Affected, Victim, compiled, posts
 
 VICTIM = Victim(
     sick="client",
     needs=("gcc",),
-    measure=posts(lambda: compile_c(Path(__file__).with_name("client.c")), exchanges=15),
+    measure=posts(lambda: compiled("c-stdio/client.c", "gcc", "-O1", "-Wall", "-Wextra", "-Werror"),
+                  exchanges=15),
     verdict="writes bypass the library: with 127.0.0.1:",
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
     affected=Affected(

@@ -2,21 +2,16 @@
 """com.sun.net.httpserver before OpenJDK 23 flushes headers before the body (its own cure:
 -Dsun.net.httpserver.nodelay); since then both are one write."""
 
-from pathlib import Path
+from runner import Affected, Victim, joins_headers_and_body, run_http_server, small_server
 
-from runner import Affected, Victim, compile_java, joins_headers_and_body, run_http_server
-
-HERE = Path(__file__).parent
 # A small virtual machine that starts fast; none of these touches its sockets.
 JVM = ("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 
 
 def measure(treatment, scratch):
-    classes = compile_java(HERE / "SmallServer.java")
-
     def command(port):
         own = ["-Dsun.net.httpserver.nodelay=true"] if treatment.own else []
-        return ["java", *JVM, *own, "-cp", classes, "SmallServer", port]
+        return ["java", *JVM, *own, "-cp", small_server(), "SmallServer", port]
 
     return run_http_server(treatment, scratch, command, 25, "/order/1", b"you asked for /order/1\n")
 

@@ -2,17 +2,12 @@
 """The JDK's own HTTP server before OpenJDK 23, for the report that Puma on JRuby makes 1405 requests a second
 without TCP_CORK and 12245 with it."""
 
-from runner import Victim, compile_java, joins_headers_and_body, measure_load
-from runner.victims import HOME
-
-SOURCE = HOME / "jdk-httpserver" / "SmallServer.java"
+from runner import Victim, joins_headers_and_body, measure_load, small_server
 
 
 def measure(treatment, scratch):
-    classes = compile_java(SOURCE)
-
     def command(port, *more):
-        return ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:-UsePerfData", *more, "-cp", classes,
+        return ["java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:-UsePerfData", *more, "-cp", small_server(),
                 "SmallServer", port]
 
     return measure_load(treatment, scratch, command, "/order/1",

@@ -2,11 +2,10 @@
 """LuaSocket's socket.smtp sends headers, body and the final dot by separate sends, as an LTN12 pump passes
 them on."""
 
-from pathlib import Path
+from runner import Affected, SmtpPeer, Victim, talks
 
-from runner import Affected, SmtpPeer, Victim, mails
 
-def got(peer):
+def got(peer, _):
     return len(peer.mails) == 15 and all(
         b"this is mail %d." % number in mail for number, mail in enumerate(peer.mails, 1))
 
@@ -14,7 +13,7 @@ def got(peer):
 VICTIM = Victim(
     sick="client",
     needs=("lua5.4",),
-    measure=mails("lua5.4", Path(__file__).with_name("client.lua"), peer=SmtpPeer, got=got),
+    measure=talks("lua5.4", "lua-socket-smtp/client.lua", peer=SmtpPeer, got=got),
     verdict="it sends each message in three small writes and Nagle holds all but the first",
     segments={"nodelay": 6, "cork": 4, "coalesce": 4, "auto": 4},
     affected=Affected(

@@ -3,10 +3,8 @@
 answers, and reads the next."""
 
 import struct
-from pathlib import Path
 
-from harness import compile_c
-from runner import Affected, Victim, all_there, asked
+from runner import Affected, Victim, all_there, asked, compiled
 
 READ_HOLDING = 3
 
@@ -31,7 +29,8 @@ VICTIM = Victim(
     sick="server",
     needs=("gcc",),
     packages=("libmodbus-dev",),
-    measure=asked(lambda: compile_c(Path(__file__).with_name("server.c"), libraries=["modbus"]),
+    measure=asked(lambda: compiled("modbus-pipelined/server.c", "gcc", "-O1", "-Wall", "-Wextra", "-Werror",
+                                   libraries=["-lmodbus"]),
                   requests=requests, right=right),
     verdict="it sends a small answer while the one before is not acknowledged yet, and Nagle holds it",
     pieces=(11, 11),

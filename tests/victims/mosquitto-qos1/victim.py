@@ -6,9 +6,7 @@ import re
 import shutil
 import subprocess
 
-from runner import Affected, MqttBroker, Victim, measured, talk
-
-EXCHANGES = 20
+from runner import Affected, MqttBroker, Victim, run_talk
 
 
 def measure(treatment, scratch):
@@ -16,12 +14,9 @@ def measure(treatment, scratch):
         own = ["--nodelay"] if treatment.own else []
         return ["mosquitto_sub", "-h", "127.0.0.1", "-p", port,
                 "-V", "311", "-t", MqttBroker.TOPIC.decode(), "-q", 1,
-                "-C", 2 * EXCHANGES, *own]
+                "-C", 2 * MqttBroker.EXCHANGES, *own]
 
-    with MqttBroker(EXCHANGES) as peer:
-        said = talk(peer, treatment, scratch, command)
-    assert said.splitlines() == peer.texts(), said
-    return measured(peer.times_ms, peer.counts[1:])
+    return run_talk(treatment, scratch, command, MqttBroker, MqttBroker.got, MqttBroker.EXCHANGES)
 
 
 def reads_ahead():

@@ -3,11 +3,9 @@
 message."""
 
 import struct
-from pathlib import Path
 
 from runner import Affected, Victim, all_there, asked
 
-SERVER = Path(__file__).parents[1] / "multiprocessing-pipelined" / "server.py"
 SIZE = 20000
 
 
@@ -23,7 +21,8 @@ def right(number, so_far):
 VICTIM = Victim(
     sick="server",
     needs=("/usr/bin/python3",),
-    measure=asked("/usr/bin/python3", SERVER, more=[SIZE], requests=message, right=right),
+    measure=asked("/usr/bin/python3", "multiprocessing-pipelined/server.py", more=[SIZE], requests=message,
+                  right=right),
     pieces=(4, 20000),
     affected=Affected(
         software="CPython, multiprocessing.connection over AF_INET",

@@ -3,7 +3,6 @@
 answers, and reads the next."""
 
 import struct
-from pathlib import Path
 
 from runner import Victim, all_there, asked
 
@@ -23,7 +22,7 @@ def right(number, so_far):
 VICTIM = Victim(
     sick="server",
     needs=("/usr/bin/python3",),
-    measure=asked("/usr/bin/python3", Path(__file__).with_name("server.py"), more=[SIZE], requests=messages,
+    measure=asked("/usr/bin/python3", "multiprocessing-pipelined/server.py", more=[SIZE], requests=messages,
                   right=right),
     verdict="it sends a small answer while the one before is not acknowledged yet, and Nagle holds it",
     pieces=(44, 44),

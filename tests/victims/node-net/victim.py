@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: MIT
 """A line server on Node's net module with setNoDelay(false) calls socket.write twice for an answer."""
 
-from pathlib import Path
-
 from runner import Affected, Victim, line_server
 
 VICTIM = Victim(
     sick="server",
     needs=("node",),
-    measure=line_server("node", Path(__file__).with_name("server.js")),
+    measure=line_server("node", "node-net/server.js"),
     affected=Affected(
         software="Node.js, the module net",
         package="nodejs",

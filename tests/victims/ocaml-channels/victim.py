@@ -1,25 +1,12 @@
 # SPDX-License-Identifier: MIT
 """A server by OCaml's Unix.establish_server flushes its channel (%!) after each line of an answer."""
 
-from pathlib import Path
-
-from runner import Affected, Victim, build, line_server, made
-
-HERE = Path(__file__).parent
-
-
-def binary():
-    def make(draft):
-        build(["cp", HERE / "server.ml", draft])
-        build(["ocamlopt", "unix.cmxa", "server.ml", "-o", "server"], cwd=draft)
-
-    return made(HERE / "server.ml", make) / "server"
-
+from runner import Affected, Victim, compiled, line_server
 
 VICTIM = Victim(
     sick="server",
     needs=("ocamlopt",),
-    measure=line_server(binary),
+    measure=line_server(lambda: compiled("ocaml-channels/server.ml", "ocamlopt", "unix.cmxa")),
     affected=Affected(
         software="OCaml, Unix.establish_server",
         package="ocaml",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""client.py PORT COUNT [nodelay]: prints COUNT messages to which it has subscribed with QoS 1."""
+"""client.py PORT COUNT [nodelay]: prints 2 COUNT messages to which it has subscribed with QoS 1."""
 
 import socket
 import sys
@@ -7,7 +7,7 @@ import sys
 import paho.mqtt.client as mqtt
 
 PORT, COUNT = map(int, sys.argv[1:3])
-left = [COUNT]
+left = [2 * COUNT]
 
 
 def connected(client, *_):

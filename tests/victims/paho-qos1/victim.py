@@ -2,27 +2,14 @@
 """A subscriber on Eclipse Paho gets two messages of QoS 1 at once: it reads one by exact lengths, confirms
 it, and reads the next."""
 
-from pathlib import Path
-
-from runner import Affected, MqttBroker, Victim, measured, talk
-
-HERE = Path(__file__).parent
-EXCHANGES = 20
-
-
-def measure(treatment, scratch):
-    with MqttBroker(EXCHANGES) as peer:
-        said = talk(peer, treatment, scratch, lambda port: [
-            "/usr/bin/python3", HERE / "client.py", port, 2 * EXCHANGES, *treatment.words])
-    assert said.splitlines() == peer.texts(), said
-    return measured(peer.times_ms, peer.counts[1:])
-
+from runner import Affected, MqttBroker, Victim, talks
 
 VICTIM = Victim(
     sick="client",
     needs=("/usr/bin/python3",),
     packages=("python3-paho-mqtt",),
-    measure=measure,
+    measure=talks("/usr/bin/python3", "paho-qos1/client.py", peer=MqttBroker, got=MqttBroker.got,
+                  exchanges=MqttBroker.EXCHANGES),
     verdict="it sends a small message while the one before is not acknowledged yet, and Nagle holds it",
     pieces=(4, 4),
     segments={"nodelay": 2, "auto": 2},

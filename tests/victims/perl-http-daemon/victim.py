@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: MIT
 """HTTP::Daemon of libwww-perl prints status line, headers and content one by one."""
 
-from pathlib import Path
-
 from runner import Affected, Victim, orders
 
 VICTIM = Victim(
     sick="server",
     needs=("/usr/bin/perl",),
     packages=("libhttp-daemon-perl",),
-    measure=orders("/usr/bin/perl", Path(__file__).with_name("server.pl")),
+    measure=orders("/usr/bin/perl", "perl-http-daemon/server.pl"),
     verdict="it sends each answer in many small writes and Nagle holds all but the first",
     segments={"nodelay": 6, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(

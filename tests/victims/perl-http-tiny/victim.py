@@ -3,7 +3,6 @@
 newer ones set TCP_NODELAY."""
 
 import subprocess
-from pathlib import Path
 
 from runner import Affected, Victim, posts
 
@@ -18,7 +17,7 @@ def well():
 VICTIM = Victim(
     sick="client",
     needs=("/usr/bin/perl",),
-    measure=posts("/usr/bin/perl", Path(__file__).with_name("client.pl"), exchanges=25),
+    measure=posts("/usr/bin/perl", "perl-http-tiny/client.pl", exchanges=25),
     well=well,
     affected=Affected(
         software="Perl, HTTP::Tiny before 0.091, post",

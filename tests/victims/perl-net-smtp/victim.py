@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Net::SMTP, in Perl's core, writes headers, text and the final dot of a mail by separate writes."""
 
-from pathlib import Path
+from runner import Affected, SmtpPeer, Victim, talks
 
-from runner import Affected, SmtpPeer, Victim, mails
 
-def got(peer):
+def got(peer, _):
     return peer.mails == [b"Subject: %d\r\n\r\nDear b,\r\nthis is mail %d." % (number, number)
                           for number in range(1, 16)]
 
@@ -13,7 +12,7 @@ def got(peer):
 VICTIM = Victim(
     sick="client",
     needs=("/usr/bin/perl",),
-    measure=mails("/usr/bin/perl", Path(__file__).with_name("client.pl"), peer=SmtpPeer, got=got),
+    measure=talks("/usr/bin/perl", "perl-net-smtp/client.pl", peer=SmtpPeer, got=got),
     verdict="it sends each message in three small writes and Nagle holds all but the first",
     segments={"nodelay": 6, "cork": 4, "coalesce": 4, "auto": 4},
     affected=Affected(

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
 """PHPMailer's SMTP::data sends a mail line by line (client_send), and PHP's streams do not buffer."""
 
-from pathlib import Path
+from runner import Affected, SmtpPeer, Victim, talks
 
-from runner import Affected, SmtpPeer, Victim, mails
 
-def got(peer):
+def got(peer, _):
     return len(peer.mails) == 15 and all(
         b"Subject: %d\r\n\r\nDear b,\r\nthis is mail %d." % (number, number) in mail
         for number, mail in enumerate(peer.mails, 1))
@@ -15,7 +14,7 @@ VICTIM = Victim(
     sick="client",
     needs=("php",),
     packages=("libphp-phpmailer",),
-    measure=mails("php", Path(__file__).with_name("client.php"), peer=SmtpPeer, got=got),
+    measure=talks("php", "phpmailer/client.php", peer=SmtpPeer, got=got),
     verdict="it sends each message in many small writes and Nagle holds all but the first",
     segments={"nodelay": 9, "cork": 4, "coalesce": 4, "auto": 4},
     affected=Affected(

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: MIT
 """A line server on Python's socketserver sends each write at once: StreamRequestHandler has wbufsize 0."""
 
-from pathlib import Path
-
 from runner import Affected, Victim, line_server
 
 VICTIM = Victim(
     sick="server",
     needs=("/usr/bin/python3",),
-    measure=line_server("/usr/bin/python3", Path(__file__).with_name("server.py")),
+    measure=line_server("/usr/bin/python3", "python-socketserver/server.py"),
     affected=Affected(
         software="CPython, socketserver.StreamRequestHandler",
         package="python3.11",

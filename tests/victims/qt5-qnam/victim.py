@@ -3,18 +3,14 @@
 Qt 6 joins them."""
 
 from runner import Affected, Victim
-from runner.qnam import measure_qnam
-
-
-def measure(treatment, scratch):
-    return measure_qnam(5, treatment, scratch, tls=False)
+from runner.qnam import measure_qt5
 
 
 VICTIM = Victim(
     sick="client",
     needs=("g++", "pkg-config", "nginx", "openssl"),
     packages=("qtbase5-dev",),
-    measure=measure,
+    measure=measure_qt5,
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
     affected=Affected(
         software="Qt 5, QNetworkAccessManager, post",

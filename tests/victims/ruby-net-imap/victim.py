@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Net::IMAP, in Ruby's standard library, writes a command word by word; another thread reads the answers."""
 
-from pathlib import Path
+from runner import Affected, ImapPeer, Victim, talks
 
-from runner import Affected, ImapPeer, Victim, mails
 
-def got(peer):
+def got(peer, _):
     return [words for words in peer.commands if words.startswith(b"CREATE")] == [
         b"CREATE folder%d" % number for number in range(15)]
 
@@ -13,7 +12,7 @@ def got(peer):
 VICTIM = Victim(
     sick="client",
     needs=("ruby",),
-    measure=mails("ruby", Path(__file__).with_name("client.rb"), peer=ImapPeer, got=got),
+    measure=talks("ruby", "ruby-net-imap/client.rb", peer=ImapPeer, got=got),
     verdict="it sends each message in many small writes and Nagle holds all but the first",
     segments={"nodelay": 4, "cork": 1, "coalesce": 1, "auto": 1},
     affected=Affected(

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: MIT
 """A line server on Ruby's TCPServer sends each print at once: new sockets have sync = true."""
 
-from pathlib import Path
-
 from runner import Affected, Victim, line_server
 
 VICTIM = Victim(
     sick="server",
     needs=("ruby",),
-    measure=line_server("ruby", Path(__file__).with_name("server.rb")),
+    measure=line_server("ruby", "ruby-tcpserver/server.rb"),
     affected=Affected(
         software="Ruby, TCPServer and TCPSocket",
         package="ruby3.1",

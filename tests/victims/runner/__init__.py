@@ -7,10 +7,10 @@ the sick program with treatment.env(), and everything else bare; drives it over 
 that each answer is right and that the preload is where it should be (treatment.assert_in), and returns
 measured(times, segment counts).  The helpers for that:
 
-    a sick client   posts() or run_client() for HTTP; mails(); talk() with another TalkPeer; whole_runs()
+    a sick client   posts() or run_client() for HTTP; talks() or run_talk() with a TalkPeer; whole_runs()
     a sick server   orders(), line_server(), run_http_server(), asked(); or a Daemon and a Driver;
                    under load measure_load()
-    to build it     compiled(), made(), compile_java(), harness.compile_c()
+    to build it     compiled(), made(), small_server()
 
 Debian packages that it needs go to packages.txt, or to packages-heavy.txt if it is `heavy`: such victims are
 left to scripts/gallery --all.
@@ -20,7 +20,7 @@ and the modes in treatments.py, the two simple preloads in preloads.py and ../pr
 """
 
 from .asked import all_there, asked, run_asked
-from .client import POSTED, mails, posts, run_client, talk
+from .client import POSTED, posts, run_client, run_talk, talks
 from .compiled import build, compiled, made
 from .counting_relay import CountingRelay
 from .daemon import Daemon
@@ -29,7 +29,7 @@ from .http_peer import HttpPeer
 from .http_server import orders, run_http_server
 from .imap_peer import ImapPeer
 from .in_turns import Turns, compared, in_turns, on_one_core
-from .java import compile_java, joins_headers_and_body
+from .java import joins_headers_and_body, small_server
 from .line_server import line_server
 from .load import measure_load
 from .judge import CURED_MS, STALLING_MS, complaints, may_be_noise

@@ -44,13 +44,15 @@ def posts(*words, exchanges):
     return measures(words, lambda *of: run_client(*of, POSTED.encode(), exchanges), exchanges, POSTED)
 
 
-def mails(*words, peer, got, exchanges=15):
-    """The measure() of a victim that says nothing: WORDS PORT EXCHANGES; got(peer) is asked in the end."""
-    def run(treatment, scratch, command):
-        with peer() as far:
-            talk(far, treatment, scratch, command)
-        assert len(far.times_ms) >= exchanges - 1, f"{len(far.times_ms)} exchanges timed"
-        assert got(far), vars(far)
-        return measured(far.times_ms, far.counts[1:])
+def run_talk(treatment, scratch, command, peer, got, exchanges):
+    """Run `command` against a peer(); got(it, what the client said) is asked in the end. A Measurement."""
+    with peer() as far:
+        said = talk(far, treatment, scratch, command)
+    assert len(far.times_ms) >= exchanges - 1, f"{len(far.times_ms)} exchanges timed"
+    assert got(far, said), (said, vars(far))
+    return measured(far.times_ms, far.counts[1:])
 
-    return measures(words, run, exchanges)
+
+def talks(*words, peer, got, exchanges=15):
+    """The measure() of a victim that is such a client: WORDS PORT EXCHANGES."""
+    return measures(words, lambda *of: run_talk(*of, peer, got, exchanges), exchanges)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from harness import BUILD_ROOT
 
+from .victims import HOME
+
 
 def made(sources, make, *salt):
     """The folder that `make(draft folder)` filled, made anew only if `sources` or `salt` changed.
@@ -50,7 +52,15 @@ def build(command, cwd=None, seconds=100, **variables):
     return done.stdout
 
 
-def compiled(source, *command):
-    """The binary that `command`, with -o FILE and the source behind it, makes of one source file."""
-    return made(source, lambda draft: build([*command, "-o", f"{draft}/{source.stem}", source]),
-                command) / source.stem
+def compiled(name, *command, libraries=()):
+    """The binary that `command`, with -o FILE and the source behind it, makes of a file below tests/victims.
+
+    It is made of a copy: some compilers leave files beside the source.
+    """
+    source = HOME / name
+
+    def make(draft):
+        shutil.copy(source, draft)
+        build([*command, "-o", source.stem, source.name, *libraries], cwd=draft)
+
+    return made(source, make, command, libraries) / source.stem

@@ -1,32 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Compiles a Java source once and remembers the classes in the build root."""
+"""The JDK's own HTTP server."""
 
-import hashlib
-import os
 import re
-import shutil
 import subprocess
-import tempfile
 
-from harness import BUILD_ROOT
+from .compiled import build, made
+from .victims import HOME
 
 
-def compile_java(source):
-    """The folder of the classes made from one source file."""
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12]
-    folder = BUILD_ROOT / "test-bin" / f"{source.stem}-{digest}"
-    if folder.exists():
-        return folder
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = tempfile.mkdtemp(dir=folder.parent, prefix=f".{source.stem}-")
-    done = subprocess.run(["javac", "-d", draft, str(source)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{source} does not compile:\n{done.stderr}"
-    os.chmod(draft, 0o755)
-    try:
-        os.rename(draft, folder)
-    except OSError:
-        shutil.rmtree(draft)  # another run was first
-    return folder
+def small_server():
+    """The folder of the classes of SmallServer."""
+    source = HOME / "jdk-httpserver" / "SmallServer.java"
+    return made(source, lambda draft: build(["javac", "-d", draft, source]))
 
 
 def joins_headers_and_body():

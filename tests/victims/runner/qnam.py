@@ -7,11 +7,10 @@ import subprocess
 
 from harness import run
 
-from .compiled import build, made
+from .compiled import build, compiled
 from .http_peer import HttpPeer
 from .measurement import Measurement, WARM
 from .nginx import Nginx
-from .victims import HOME
 
 POSTS = 20
 # The body must be read whole before the answer: an answer to the head alone hides the stall.
@@ -46,12 +45,7 @@ def program(major):
     """The client, made with the Qt of that major version."""
     words = subprocess.run(["pkg-config", "--cflags", "--libs", f"Qt{major}Network"], check=True,
                            capture_output=True, text=True).stdout.split()
-    source = HOME / "qt5-qnam" / "client.cpp"
-
-    def make(draft):
-        build(["g++", "-O1", "-fPIC", "-std=c++17", "-o", f"{draft}/client", source, *words])
-
-    return made(source, make, major, words) / "client"
+    return compiled("qt5-qnam/client.cpp", "g++", "-O1", "-fPIC", "-std=c++17", libraries=words)
 
 
 def servers(scratch, tls):
@@ -72,9 +66,9 @@ def post(binary, url, treatment, posts=POSTS, **variables):
     return facts["times"]
 
 
-def measure_qnam(major, treatment, scratch, tls):
+def measure_qt5(treatment, scratch, tls=False):
     """A Measurement: times against nginx, segments from a run against the well peer."""
-    binary = program(major)
+    binary = program(5)
     protocol = "https" if tls else "http"
     with Nginx(servers(scratch, tls), scratch) as nginx:
         times = post(binary, f"{protocol}://127.0.0.1:{nginx.port}/soap", treatment)

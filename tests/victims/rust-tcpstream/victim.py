@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: MIT
 """A line server on Rust's std::net::TcpStream makes a send for each write_all."""
 
-from pathlib import Path
-
 from runner import Affected, Victim, compiled, line_server
-
-HERE = Path(__file__).parent
 
 VICTIM = Victim(
     sick="server",
     needs=("rustc",),
-    measure=line_server(lambda: compiled(HERE / "server.rs", "rustc", "--edition=2018", "-O")),
+    measure=line_server(lambda: compiled("rust-tcpstream/server.rs", "rustc", "--edition=2018", "-O")),
     affected=Affected(
         software="Rust, std::net::TcpStream",
         version="1.95.0",

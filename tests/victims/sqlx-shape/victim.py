@@ -3,11 +3,9 @@
 answers."""
 
 import struct
-from pathlib import Path
 
-from runner import TalkPeer, Victim, compiled, measured, talk
+from runner import TalkPeer, Victim, compiled, talks
 
-HERE = Path(__file__).parent
 EXCHANGES = 20
 EXECUTE, CLOSE, PREPARE = b"\x17", b"\x19", b"\x16"
 
@@ -39,19 +37,16 @@ class Database(TalkPeer):
         return struct.pack("<I", len(body)) + body
 
 
-def measure(treatment, scratch):
-    binary = compiled(HERE / "client.rs", "rustc", "--edition=2018", "-O")
-    with Database() as peer:
-        said = talk(peer, treatment, scratch, lambda port: [binary, port, EXCHANGES, *treatment.words])
-    assert said.splitlines() == [b"row %d" % number for number in range(1, EXCHANGES + 1)], said
-    assert peer.closed == EXCHANGES, peer.closed
-    return measured(peer.times_ms, peer.counts[1:])
+def got(peer, said):
+    rows = [b"row %d" % number for number in range(1, EXCHANGES + 1)]
+    return said.splitlines() == rows and peer.closed == EXCHANGES
 
 
 VICTIM = Victim(
     sick="client",
     needs=("rustc",),
-    measure=measure,
+    measure=talks(lambda: compiled("sqlx-shape/client.rs", "rustc", "--edition=2018", "-O"), peer=Database,
+                  got=got, exchanges=EXCHANGES),
     verdict="it sends a small message while the one before is not acknowledged yet, and Nagle holds it",
     pieces=(9, 34),
     segments={"nodelay": 3, "auto": 3},

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Tcl's http::geturl flushes head and -query by two flushes, with a turn of the event loop in between."""
 
-from pathlib import Path
-
 from runner import Affected, Victim, posts
 
 VICTIM = Victim(
     sick="client",
     needs=("tclsh",),
-    measure=posts("tclsh", Path(__file__).with_name("client.tcl"), exchanges=15),
+    measure=posts("tclsh", "tcl-http/client.tcl", exchanges=15),
     segments={"nodelay": 2, "cork": 2, "coalesce": 2, "auto": 2},
     affected=Affected(
         software="Tcl, http::geturl with -query",

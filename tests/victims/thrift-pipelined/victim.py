@@ -3,7 +3,6 @@
 answers, and reads the next."""
 
 import struct
-from pathlib import Path
 
 from runner import Affected, Victim, all_there, asked
 
@@ -32,7 +31,7 @@ VICTIM = Victim(
     sick="server",
     needs=("/usr/bin/python3",),
     packages=("python3-thrift",),
-    measure=asked("/usr/bin/python3", Path(__file__).with_name("server.py"), requests=requests, right=right),
+    measure=asked("/usr/bin/python3", "thrift-pipelined/server.py", requests=requests, right=right),
     verdict="it sends a small answer while the one before is not acknowledged yet, and Nagle holds it",
     pieces=(30, 30),
     segments={"nodelay": 2, "auto": 2},

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: MIT
 """WEBrick, long Ruby's own web server, writes header and body of a response by two writes."""
 
-from pathlib import Path
-
 from runner import Affected, Victim, orders
 
 VICTIM = Victim(
     sick="server",
     needs=("ruby",),
     packages=("ruby-webrick",),
-    measure=orders("ruby", Path(__file__).with_name("server.rb")),
+    measure=orders("ruby", "webrick/server.rb"),
     affected=Affected(
         software="WEBrick",
         package="ruby-webrick",
