@@ -97,9 +97,7 @@ int main(int argc, char **argv) {
     static double times[MOST_CHUNKS];
     if (chunks < 1 || chunks > MOST_CHUNKS || per_chunk < 1)
         return 2;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
-        die("connect");
+    int fd = connected_to(&address);
     if (way == WAY_NODELAY)
         set_option(fd, TCP_NODELAY, 1);
     for (int i = 0; i < warm_up; i++)

@@ -73,6 +73,13 @@ static inline struct sockaddr_in address_of(const char *host, int port) {
     return a;
 }
 
+static inline int connected_to(const struct sockaddr_in *address) {
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0)
+        die("connect");
+    return fd;
+}
+
 /* A listener on a free port of every address, and its port on the standard output. */
 static inline int listen_and_say(int backlog) {
     struct sockaddr_in a = {.sin_family = AF_INET};

@@ -44,11 +44,10 @@ static void ask(int i) {
 static void learn_http(struct sockaddr_in *address) {
     char in[LONGEST + 1];
     size_t have = 0, length = 0;
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    int fd = connected_to(address);
     strcpy(request, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
     request_bytes = (unsigned)strlen(request);
-    if (fd < 0 || connect(fd, (struct sockaddr *)address, sizeof(*address)) != 0 ||
-        send(fd, request, request_bytes, 0) < 0)
+    if (send(fd, request, request_bytes, 0) < 0)
         die("http");
     while (length == 0 || have < length) {
         ssize_t got = have < LONGEST ? recv(fd, in + have, LONGEST - have, 0) : -1;
@@ -67,10 +66,7 @@ static void open_all(struct sockaddr_in *address) {
     epoll = epoll_create1(0);
     for (int i = 0; i < count; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)i};
-        links[i].fd = socket(AF_INET, SOCK_STREAM, 0);
-        if (links[i].fd < 0 ||
-            connect(links[i].fd, (struct sockaddr *)address, sizeof(*address)) != 0)
-            die("connect");
+        links[i].fd = connected_to(address);
         set_option(links[i].fd, TCP_NODELAY, 1);
         if (epoll_ctl(epoll, EPOLL_CTL_ADD, links[i].fd, &event) != 0)
             die("epoll_ctl");

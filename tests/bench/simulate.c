@@ -148,7 +148,9 @@ static void quick_event(struct player *s, bool only_writable) {
 
 /* ---- recordings -------------------------------------------------------- */
 
-enum kind { EVENT_WRITE, EVENT_READ, EVENT_WAIT, EVENT_QUICK, EVENT_GLANCE, EVENT_CONNECTION };
+enum kind { EVENT_WRITE, EVENT_READ, EVENT_WAIT, EVENT_QUICK, EVENT_GLANCE, EVENT_CONNECTION, EVENT_KINDS };
+
+static const char *const words[] = {"write", "read", "wait", "quick", "glance", "connection"};
 
 struct event {
     enum kind kind;
@@ -182,23 +184,15 @@ static bool load(const char *name) {
         bytes = 0;
         if (line[0] == '#' || sscanf(line, "%31s %zu", word, &bytes) < 1)
             continue;
-        if (strcmp(word, "write") == 0)
-            add(EVENT_WRITE, bytes);
-        else if (strcmp(word, "read") == 0)
-            add(EVENT_READ, bytes);
-        else if (strcmp(word, "wait") == 0)
-            add(EVENT_WAIT, 0);
-        else if (strcmp(word, "quick") == 0)
-            add(EVENT_QUICK, 0);
-        else if (strcmp(word, "glance") == 0)
-            add(EVENT_GLANCE, 0);
-        else if (strcmp(word, "connection") == 0)
-            add(EVENT_CONNECTION, 0);
-        else {
+        int kind = EVENT_WRITE;
+        while (kind < EVENT_KINDS && strcmp(word, words[kind]) != 0)
+            kind++;
+        if (kind == EVENT_KINDS) {
             fprintf(stderr, "%s:%d: no event %s\n", name, number, word);
             fclose(file);
             return false;
         }
+        add((enum kind)kind, bytes);
     }
     fclose(file);
     return true;
@@ -236,9 +230,8 @@ static int tables(int count, char **names) {
     for (int i = 0; i < count; i++) {
         if (!load(names[i]))
             return 1;
-        const char *slash = strrchr(names[i], '/');
         struct player bare = play(MODE_OFF, 0);
-        printf("%s: %lu exchanges, %lu turns\n  %-10s %8s %8s %8s\n", slash ? slash + 1 : names[i],
+        printf("%s: %lu exchanges, %lu turns\n  %-10s %8s %8s %8s\n", basename(names[i]),
                bare.exchanges, bare.turns, "strategy", "segments", "added", "missed");
         for (size_t m = 0; m < sizeof(modes) / sizeof(*modes); m++) {
             struct player s = play(modes[m], 0);
@@ -253,6 +246,12 @@ static int tables(int count, char **names) {
 /* ---- habits --------------------------------------------------------------- */
 
 enum { HABIT_EXCHANGES = 200, ENDPOINTS = 10000, HABIT_TURNS = 1000 };
+
+static uint32_t thrown(uint32_t *dice) {
+    *dice ^= *dice << 13;
+    *dice ^= *dice >> 17;
+    return *dice ^= *dice << 5;
+}
 
 /* One recording again and again, as one process would write it. */
 static void repeat_events(void) {
@@ -270,10 +269,7 @@ static double late_share(unsigned habit, uint32_t share) {
     unsigned late = 0;
     for (int i = 0; i < ENDPOINTS; i++)
         for (unsigned turn = 0, quick = 0; turn < HABIT_TURNS; turn++) {
-            dice ^= dice << 13;
-            dice ^= dice >> 17;
-            dice ^= dice << 5;
-            bool computes = dice % 100 < share;
+            bool computes = thrown(&dice) % 100 < share;
             if (computes && quick >= habit) {
                 late++;
                 break;
@@ -294,8 +290,7 @@ static int habits(int count, char **names) {
         if (!load(names[i]))
             return 1;
         repeat_events();
-        const char *slash = strrchr(names[i], '/');
-        printf("  %-36s", slash ? slash + 1 : names[i]);
+        printf("  %-36s", basename(names[i]));
         for (size_t h = 0; h < sizeof(habit) / sizeof(*habit); h++) {
             struct player s = play(MODE_AUTO, habit[h]);
             printf("%7.3f", (double)s.segments / (double)(s.exchanges ? s.exchanges : 1));
@@ -360,10 +355,7 @@ static int uniform(int turns) {
     uint32_t dice = 2463534242;
     printf("# %d turns of 2 to 6 writes, each number as likely as the others\n", turns);
     for (int i = 0; i < turns; i++) {
-        dice ^= dice << 13;
-        dice ^= dice >> 17;
-        dice ^= dice << 5;
-        for (uint32_t n = FIRST + dice % (MOST - FIRST + 1); n; n--)
+        for (uint32_t n = FIRST + thrown(&dice) % (MOST - FIRST + 1); n; n--)
             puts("write 50");
         puts("read 50");
     }

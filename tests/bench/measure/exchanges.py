@@ -101,38 +101,32 @@ def measure_server(row, configuration, chunks):
         return run_json(load_argv(row, configuration, server.said, chunks))
 
 
-def system_calls_of(argv, env):
-    """System calls by name of the first thread of a program."""
+def system_calls_of(argv, start):
+    """How many system calls the first thread of a program makes while `start(argv behind strace)` runs it,
+    epoll_wait left out: how many a server takes is chance."""
     with tempfile.NamedTemporaryFile("r") as out:
-        run(["strace", "-qq", "-c", "-U", "calls,name", "-o", out.name, *argv], env)
+        start(["strace", "-qq", "-c", "-U", "calls,name", "-o", out.name, *argv])
         lines = re.findall(r"^\s*(\d+)\s+(\w+)$", out.read(), re.M)
-    return {name: int(calls) for calls, name in lines if name != "total"}
+    return sum(int(calls) for calls, name in lines if name not in ("total", "epoll_wait"))
 
 
 def client_calls(row, configuration, port, stalled=FULL.stalled_calls):
     """System calls an exchange: the calls that 100 more exchanges add, divided by 100."""
     few, more = stalled if configuration.stalls else (100, 200)
-    base = [program("client"), HOST, port, row.shape, configuration.way]
-    env = configuration.env()
     warm_up = "2" if configuration.stalls else "64"
-    first = system_calls_of([*base, warm_up, "1", str(few)], env)
-    second = system_calls_of([*base, warm_up, "1", str(more)], env)
-    return (sum(second.values()) - sum(first.values())) / (more - few)
+    first, second = (system_calls_of(
+        [program("client"), HOST, port, row.shape, configuration.way, warm_up, "1", str(exchanges)],
+        lambda argv: run(argv, configuration.env())) for exchanges in (few, more))
+    return (second - first) / (more - few)
 
 
 def server_calls(row, configuration):
-    """The same for the server, epoll_wait left out: how many it takes is chance."""
+    """The same for the server."""
     def count(exchanges):
-        with tempfile.NamedTemporaryFile("r") as out:
-            argv = ["strace", "-qq", "-c", "-U", "calls,name", "-o", out.name,
-                    program("server"), "epoll", configuration.way]
+        def load(argv):
             with running(argv, configuration.env(), wrapped=True) as server:
                 run([program("load"), HOST, server.said, "20", "120", "1", str(exchanges)])
-            calls = dict((name, int(n)) for n, name in
-                         re.findall(r"^\s*(\d+)\s+(\w+)$", out.read(), re.M))
-        calls.pop("total", None)
-        calls.pop("epoll_wait", None)
-        return sum(calls.values())
+        return system_calls_of([program("server"), "epoll", configuration.way], load)
     few, more = (40, 80) if configuration.stalls else (200, 600)
     return (count(more) - count(few)) / (more - few)
 

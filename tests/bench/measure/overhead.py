@@ -7,6 +7,7 @@ import statistics
 import subprocess
 import tempfile
 import time
+from contextlib import contextmanager
 
 from . import configurations as conf
 from . import real
@@ -93,18 +94,24 @@ def process_memory():
     return {"library": loaded[1], "own": loaded[0] - bare[0]}
 
 
+@contextmanager
+def endless_load(server, connections):
+    load = subprocess.Popen([program("load"), HOST, server.said, str(connections), "0", "1", "1000000000"],
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield load
+    finally:
+        load.kill()
+        load.wait()
+
+
 def anonymous_after(env, way, connections, seconds):
     """KiB of its own that a server has with so many living connections that were used; they are made in
     `seconds`, and one more for each 5 000."""
     with running([program("server"), "epoll", way], env) as server:
-        load = subprocess.Popen([program("load"), HOST, server.said, str(connections), "0", "1",
-                                 "1000000000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
+        with endless_load(server, connections):
             time.sleep(seconds + connections / 5000)
             return rollup(server.pid)["Anonymous"]
-        finally:
-            load.terminate()
-            load.wait()
 
 
 def connection_memory(mode, many, seconds, few=1000):
@@ -135,20 +142,13 @@ def thread_under_load(mode, connections, seconds, idle_after):
     its own: it gets the thread as one with more would."""
     with pinned(), running([program("server"), "epoll", "pieces"],
                            environment(LIB, mode, UNSTALL_THREAD="always")) as server:
-        load = subprocess.Popen([program("load"), HOST, server.said, str(connections), "0", "1",
-                                 "1000000000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
+        with endless_load(server, connections) as load:
             time.sleep(1)
             task = window_thread(server.pid)
             assert task, f"no thread of the library in {mode}"
             began, before = time.monotonic(), ran_ns(task)
             time.sleep(seconds)
             share = (ran_ns(task) - before) / 1e9 / (time.monotonic() - began)
-        finally:
             load.send_signal(19)  # SIGSTOP: the connections stay, nothing moves
-        try:
             time.sleep(idle_after)
             return {"share": share, "ended when idle": window_thread(server.pid) is None}
-        finally:
-            load.kill()
-            load.wait()

@@ -6,20 +6,14 @@ import os
 import subprocess
 from contextlib import contextmanager
 
-from .configurations import Configuration
-from .machine import LIB, found, program, run, run_json, running
+from . import configurations as conf
+from .machine import found, program, run, run_json, running
 from .rounds import paired
 
 ROUND_TRIP_MS = 20
 HERE, THERE = "10.213.77.1", "10.213.77.2"
 
-CONFIGURATIONS = [
-    Configuration("one send", "one"),
-    Configuration("bare", "pieces"),
-    Configuration("TCP_NODELAY", "nodelay"),
-    Configuration("unstall auto", "pieces", LIB, "auto"),
-    Configuration("unstall coalesce", "pieces", LIB, "coalesce"),
-]
+CONFIGURATIONS = [conf.ONE, conf.Configuration("bare", "pieces"), conf.BY_HAND[0], *conf.UNSTALL[:2]]
 
 
 def ip(*words):

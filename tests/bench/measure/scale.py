@@ -3,19 +3,12 @@
 
 from contextlib import nullcontext
 
-from .configurations import MORE, Configuration
+from . import configurations as conf
 from .exchanges import HABIT_LEARNED, HOST
-from .machine import LIB, pinned, program, run_json, running
+from .machine import pinned, program, run_json, running
 from .rounds import paired
 
-CONFIGURATIONS = [
-    Configuration("one send", "one"),
-    MORE,
-    Configuration("TCP_NODELAY", "nodelay"),
-    Configuration("unstall auto", "pieces", LIB, "auto"),
-    Configuration("unstall coalesce", "pieces", LIB, "coalesce"),
-]
-
+CONFIGURATIONS = [conf.ONE, conf.MORE, conf.BY_HAND[0], *conf.UNSTALL[:2]]
 
 # Name -> how the server works (threads: one for each connection), connections, whether on one core.
 # On all cores a cache line that two threads write would travel.
