@@ -37,17 +37,6 @@ def test_version():
     assert unstall("-V", check=True).stdout == unstall("--version").stdout
 
 
-@pytest.mark.parametrize("words, nearest", [
-    (["scan", "--tim", "3"], "--time"), (["observe", "--tmie", "3"], "--time"),
-    (["run", "--moed", "off"], "--mode"), (["scan", "--j"], None), (["scan", "--nonsense"], None),
-])
-def test_an_option_that_is_nearly_one(words, nearest):
-    done = unstall(*words)
-    advice = f"did you mean {nearest}? (--help lists all)" if nearest else "try --help"
-    assert (done.returncode, done.stdout) == (125, "")
-    assert done.stderr == f"unstall {words[0]}: {words[1]}: no such option; {advice}\n"
-
-
 @pytest.mark.parametrize("verb", VERBS)
 def test_each_verb_explains_itself_in_the_same_form(verb):
     done = unstall(verb, "--help", check=True)
@@ -77,15 +66,14 @@ def test_json_names_its_form_and_the_version_of_it(form, words, tmp_path):
     assert f"_unstall-{form}_" in filled_manual("unstall.1").replace("\\", "")
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_an_unknown_option_is_refused(verb):
-    done = unstall(verb, "--no-such-option")
-    assert done.returncode == 125
-    assert done.stderr == f"unstall {verb}: --no-such-option: no such option; try --help\n"
-    assert done.stdout == ""
-
-
 @pytest.mark.parametrize("words, message", [
+    *[([verb, "--no-such-option"], f"unstall {verb}: --no-such-option: no such option; try --help\n")
+      for verb in VERBS],
+    *[(line.split(), f"unstall {line.split()[0]}: {line.split()[1]}: no such option; {advice}\n")
+      for line, advice in (("scan --tim 3", "did you mean --time? (--help lists all)"),
+                           ("observe --tmie 3", "did you mean --time? (--help lists all)"),
+                           ("run --moed off", "did you mean --mode? (--help lists all)"),
+                           ("scan --j", "try --help"), ("scan --nonsense", "try --help"))],
     (["--fast"], "unstall: --fast: no such option; try --help\n"),
     (["walk"], "unstall: walk: no such verb; try --help\n"),
     (["help", "walk"], "unstall: walk: no such verb; try --help\n"),

@@ -26,19 +26,14 @@ def zsh_offers(line):
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_bash_offers_the_options_of_help_and_no_others(verb):
-    assert set(shells.bash(f"unstall {verb} --")) == options_of(verb)
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_fish_offers_the_options_of_help_and_no_others(verb):
-    assert set(shells.fish(f"unstall {verb} --")) == options_of(verb)
+@pytest.mark.parametrize("complete", [shells.bash, shells.fish])
+def test_the_options_of_help_are_offered_and_no_others(complete, verb):
+    assert set(complete(f"unstall {verb} --")) == options_of(verb)
 
 
 def test_zsh_offers_the_options_of_help_and_no_others():
     for verb in ("run", "doctor", "set"):
-        expected = options_of(verb)
-        assert zsh_offers(f"unstall {verb} --") == expected
+        assert zsh_offers(f"unstall {verb} --") == options_of(verb)
 
 
 @pytest.mark.parametrize("complete", [shells.bash, shells.fish])

@@ -52,18 +52,11 @@ def test_wrong_sizes(tmp_path, size, message):
     assert message in refused(path)
 
 
-def test_a_symbolic_link_is_not_followed(tmp_path):
-    make_stats_file(tmp_path / "x.unstall", STALLING)
-    (tmp_path / "link.unstall").symlink_to(tmp_path / "x.unstall")
-    assert "is a symbolic link; give the statistics file itself" in refused(tmp_path / "link.unstall")
-
-
-def test_a_pipe_does_not_keep_it_waiting(tmp_path):
+def test_a_link_is_not_followed_and_a_pipe_and_a_device_are_not_waited_for(tmp_path):
+    (tmp_path / "link.unstall").symlink_to(make_stats_file(tmp_path / "x.unstall", STALLING))
     os.mkfifo(tmp_path / "pipe.unstall")
+    assert "is a symbolic link; give the statistics file itself" in refused(tmp_path / "link.unstall")
     assert "is a pipe; expected" in refused(tmp_path / "pipe.unstall")
-
-
-def test_a_device_and_what_is_not_there(tmp_path):
     assert "is a device; expected" in refused("/dev/null")
     assert "No such file or directory; expected" in refused(tmp_path / "none.unstall")
 

@@ -2,15 +2,15 @@
 """explain on logs of strace written by hand: the findings that a log supports, and the claims
 that it does not."""
 
-import json
 import random
 import re
 
 from unittest.mock import ANY
 
 import pytest
+from test_explain_capture import explained as explained_file
 
-from harness import VERDICT_CODES, unstall
+from harness import unstall
 
 
 class Log:
@@ -64,12 +64,7 @@ class Log:
 
 def explained(tmp_path, text):
     """The JSON object; text may be bytes."""
-    path = tmp_path / "strace.log"
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    done = unstall("explain", "--json", path)
-    (result,) = json.loads(done.stdout)
-    assert done.returncode == (125 if result["error"] else VERDICT_CODES[result["verdict"]["kind"]])
-    return result
+    return explained_file(tmp_path, text.encode() if isinstance(text, str) else text, "strace.log")
 
 
 def stalling(count=20, **form):
@@ -80,11 +75,12 @@ def stalling(count=20, **form):
     return log
 
 
-@pytest.mark.parametrize("form", ["-o", "-f", "one"])
+@pytest.mark.parametrize("form", [{"form": "-o"}, {"form": "-f"}, {"form": "one"},
+                                  {"begin": 24 * 3600_000 - 1000}], ids=["-o", "-f", "one", "midnight"])
 def test_writes_a_read_and_the_wait(tmp_path, form):
-    found = explained(tmp_path, stalling(form=form).text())
+    found = explained(tmp_path, stalling(**form).text())
     assert (found["verdict"]["kind"], found["verdict"]["likely"]) == ("stalls", True)
-    assert (found["stalls"], found["connections"]) == (20, 1)
+    assert (found["stalls"], found["connections"]) == (20, 1) and found["duration_ms"] < 10_000
     (writer,) = found["writers"]
     assert writer["service"] == "192.0.2.2:80"
     assert 40 <= writer["least_ms"] <= writer["median_ms"] <= writer["most_ms"] <= 48
@@ -102,12 +98,6 @@ def test_the_id_of_a_thread_is_not_called_that_of_a_process(tmp_path, others, na
         log.line(3000, "futex(0x7f, FUTEX_WAIT, 2, NULL) = 0", pid=101, took=1)
     (writer,) = explained(tmp_path, log.text())["writers"]
     assert writer["side"] == "client" and writer["writer"] == named
-
-
-def test_midnight(tmp_path):
-    found = explained(tmp_path, stalling(begin=24 * 3600_000 - 1000).text())
-    assert found["stalls"] == 20
-    assert found["duration_ms"] < 10_000
 
 
 def test_a_call_that_others_interrupt(tmp_path):
@@ -541,14 +531,10 @@ def test_the_text_of_tcpdump_is_not_enough(tmp_path, form):
                            "record a file: tcpdump -w FILE\n")
 
 
-@pytest.mark.parametrize("strip, reason", [
-    (13, "without times"), (None, "with whole seconds only")])
-def test_a_log_without_usable_times_says_how_to_record_one(tmp_path, strip, reason):
-    lines = stalling().lines
-    if strip:
-        lines = [line[:4] + line[20:] for line in lines]
-    else:
-        lines = [line[:12] + line[19:] for line in lines]
+@pytest.mark.parametrize("first, behind, reason", [
+    (4, 20, "without times"), (12, 19, "with whole seconds only")])
+def test_a_log_without_usable_times_says_how_to_record_one(tmp_path, first, behind, reason):
+    lines = [line[:first] + line[behind:] for line in stalling().lines]
     found = explained(tmp_path, "\n".join(lines))
     assert reason in found["error"]
     assert "strace -f -tt -T -yy" in found["error"]

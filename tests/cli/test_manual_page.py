@@ -36,18 +36,10 @@ def test_the_manual_has_a_section_for_each_verb_and_no_other():
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_the_manual_explains_each_option_of_help(verb):
+def test_the_manual_and_help_have_the_same_options_and_the_usage(verb):
     explained = options_in_manual(verb) | (options_in_manual("run") if verb in LAUNCHING else set())
     assert options_in_help(verb) - explained == set()
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_help_lists_each_option_of_the_manual(verb):
     assert options_in_manual(verb) - options_in_help(verb) == set()
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_the_manual_gives_the_usage(verb):
     assert f"*unstall {verb}*" in SECTIONS[verb] or f"*unstall* *{verb}*" in SECTIONS[verb]
 
 

@@ -237,39 +237,31 @@ def test_a_script_for_a_script_for_a_static_program_is_refused(tmp_path):
     assert f"{second}, run by {interpreter}: {STATIC}" in unstall("run", "--how=preload", second).stderr
 
 
-def test_env_i_throws_the_library_away(tmp_path):
-    path = script(tmp_path, "tool", "#!/usr/bin/env -S -i sh\n")
-    assert f"{path}: its first line has env -i, which removes LD_PRELOAD" in unstall("run", path).stderr
+NO_INTERPRETER = "is a script for {}: no such program; install it, or correct the first line\n"
 
 
-@pytest.mark.parametrize("line, name", [("#!/nonexistent/sh", "/nonexistent/sh"),
-                                        ("#!/usr/bin/env no-such-tool", "no-such-tool")])
-def test_a_script_whose_interpreter_is_missing(line, name, tmp_path):
-    path = script(tmp_path, "tool", f"{line}\n")
+@pytest.mark.parametrize("text, code, said", [
+    ("#!/usr/bin/env -S -i sh\n", 125, "its first line has env -i, which removes LD_PRELOAD"),
+    ("#!/nonexistent/sh\n", 127, NO_INTERPRETER.format("/nonexistent/sh")),
+    ("#!/usr/bin/env no-such-tool\n", 127, NO_INTERPRETER.format("no-such-tool")),
+    ("#!/bin/sh\r\n", 127, "is a script for /bin/sh?: no such program"),  # line ends of another system
+    ("#!{tool}\n", 126, "is a script for {tool}: cannot be run: Too many levels of symbolic links\n"),
+    ("\0\1\2", 125, "it is neither an ELF program nor a script"),
+])
+def test_a_script_that_cannot_run_is_refused(text, code, said, tmp_path):
+    path = script(tmp_path, "tool", text.format(tool=tmp_path / "tool"))
     done = unstall("run", path)
-    assert done.returncode == 127
-    assert done.stderr == (f"unstall run: {path}: is a script for {name}: no such program; "
-                           "install it, or correct the first line\n")
+    assert done.returncode == code
+    assert done.stderr.startswith(f"unstall run: {path}: {said.format(tool=path)}")
 
 
-def test_what_a_terminal_would_obey_is_not_passed_on(tmp_path):
-    """A script with the line ends of another system, and worse."""
-    path = script(tmp_path, "tool", "#!/bin/sh\r\n")
-    assert "is a script for /bin/sh?: no such program" in unstall("run", path).stderr
+def test_what_a_terminal_would_obey_is_not_passed_on():
     done = unstall("run", "\x1b[31m\n")
     assert done.stderr == "unstall run: ?[31m?: no such program; give its path, or check $PATH\n"
 
 
-def test_scripts_that_run_each_other_for_ever(tmp_path):
-    path = script(tmp_path, "tool", f"#!{tmp_path}/tool\n")
-    done = unstall("run", path)
-    assert done.returncode == 126
-    assert "Too many levels of symbolic links" in done.stderr
-
-
-def test_what_is_neither_is_refused(tmp_path):
+def test_what_is_no_program_is_left_to_the_kernel_by_force(tmp_path):
     path = script(tmp_path, "tool", "\0\1\2")
-    assert f"{path}: it is neither an ELF program nor a script" in unstall("run", path).stderr
     done = unstall("run", "--force", path)
     assert (done.returncode, done.stderr) == (126, f"unstall run: {path}: cannot be run: Exec format error\n")
 

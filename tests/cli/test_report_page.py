@@ -11,11 +11,10 @@ from test_explain_page import pictures
 from test_report_text import BEHIND, CURED, TLS
 
 
-def page_of(folder, table):
-    """The text of the page about a statistics file."""
-    path, page = make_stats_file(folder / "1-2.unstall", table), folder / "page.html"
-    unstall("report", "--html", page, path, check=True)
-    return page.read_text("utf-8")
+def page_of(folder, *tables):
+    """The text of the page about a statistics file, or about a folder of several."""
+    paths = [make_stats_file(folder / f"{n}-2.unstall", table) for n, table in enumerate(tables, 1)]
+    return unstall("report", "--html", "-", folder if len(paths) > 1 else paths[0], check=True).stdout
 
 
 def test_the_page_has_verdict_ladder_distribution_and_tables(tmp_path):
@@ -51,11 +50,9 @@ def test_the_ladder_names_both_ends(tmp_path, role, ends):
 def test_the_ladder_has_the_sizes_of_its_own_endpoint(tmp_path):
     """Once it had those of the costliest pair of call sites of all endpoints."""
     other = "row {} 2 255 1 4 127.0.0.1 9090\npattern {} 4000 5000 9 9 4000000000\npieces 7 8\n"
-    make_stats_file(tmp_path / "1-2.unstall", STALLING + "pattern 1 2000 3000 96 96 2200000000\n"
-                    "pieces 210 99\n" + other.format(2, 2))
-    make_stats_file(tmp_path / "2-2.unstall", other.format(1, 1))  # there row 1 is the other endpoint
-    unstall("report", "--html", tmp_path / "page.html", tmp_path, check=True)
-    ladder = pictures((tmp_path / "page.html").read_text("utf-8"))[0]
+    text = page_of(tmp_path, STALLING + "pattern 1 2000 3000 96 96 2200000000\npieces 210 99\n" +
+                   other.format(2, 2), other.format(1, 1))  # there row 1 is the other endpoint
+    ladder = pictures(text)[0]
     assert [name.text for name in ladder.findall("text")][1] == "127.0.0.1:8080"
     assert [group.find("text").text for group in ladder.iter("g") if group.get("data-kind") == "data"] == [
         "210 bytes", "99 bytes"]
@@ -103,26 +100,12 @@ def test_a_damaged_file_gives_an_error_and_no_page(tmp_path):
 
 
 def test_a_folder_is_one_page_with_each_process(tmp_path):
-    for number in range(3):
-        make_stats_file(tmp_path / f"{number}-2.unstall", STALLING)
-    page = tmp_path / "page.html"
-    unstall("report", "--html", page, tmp_path, check=True)
-    text = page.read_text("utf-8")
+    text = page_of(tmp_path, STALLING, STALLING, STALLING)
     assert text.count(", observe</td>") == 3 and '<td data-value="288">' in text
 
 
-def test_one_form_at_a_time(tmp_path):
-    done = unstall("report", "--json", "--html", tmp_path / "page.html", tmp_path)
-    assert (done.returncode, done.stderr) == (
-        125, "unstall report: --json and --html: choose one of them\n")
-
-
 def test_the_heaviest_process_and_endpoint_come_first(tmp_path):
-    make_stats_file(tmp_path / "1-2.unstall", CURED)
-    make_stats_file(tmp_path / "2-2.unstall", STALLING)
-    make_stats_file(tmp_path / "3-2.unstall", CURED)
-    page = tmp_path / "page.html"
-    unstall("report", "--html", page, tmp_path, check=True)
-    for table in re.findall("<tbody>(.*?)</tbody>", page.read_text("utf-8"), re.DOTALL):
+    text = page_of(tmp_path, CURED, STALLING, CURED)
+    for table in re.findall("<tbody>(.*?)</tbody>", text, re.DOTALL):
         lost = [float(row) for row in re.findall(r'data-value="([^"]*)">[^<]*</td>\s*</tr>', table)]
         assert lost == sorted(lost, reverse=True) and lost[0] == 4.2e9

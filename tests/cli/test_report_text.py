@@ -217,12 +217,16 @@ def test_the_table_fits_the_terminal(tmp_path, columns, headings):
     assert len(heading.rstrip()) <= columns and len(line.rstrip()) <= columns
 
 
-def test_only_ascii_where_the_locale_has_no_more(tmp_path):
-    text = told(make_stats_file(tmp_path / "x.unstall", SERVER), ASCII)
+def test_a_bound_is_said_to_be_one_and_only_in_ascii_where_the_locale_has_no_more(tmp_path):
+    path = make_stats_file(tmp_path / "x.unstall", SERVER)
+    text = told(path, ASCII)
     assert text.isascii()
     assert "####" in text and "<=2.16 s" in text
     assert re.search(r"^ +67\.1 ms - 83\.9 ms +#+ +50$", text, re.MULTILINE)  # once only 67.1 ms
-    assert "█" in told(tmp_path / "x.unstall", UTF8)
+    text = told(path, UTF8)
+    assert "█" in text and "≤2.16 s" in text
+    assert "≤ an upper bound: for 49 stalls only the next request was seen" in text
+    assert "bound" not in told(make_stats_file(tmp_path / "y.unstall", STALLING))
 
 
 @pytest.mark.parametrize("table, said", [
@@ -240,13 +244,6 @@ def test_only_ascii_where_the_locale_has_no_more(tmp_path):
 def test_counts_are_told_in_words_and_one_is_no_plural(tmp_path, table, said):
     """It said "1 messages"."""
     assert said in " ".join(told(make_stats_file(tmp_path / "x.unstall", table)).split())
-
-
-def test_a_bound_is_said_to_be_one(tmp_path):
-    text = told(make_stats_file(tmp_path / "x.unstall", SERVER))
-    assert "≤2.16 s" in text
-    assert "≤ an upper bound: for 49 stalls only the next request was seen" in text
-    assert "bound" not in told(make_stats_file(tmp_path / "y.unstall", STALLING))
 
 
 @pytest.mark.parametrize("no_color, coloured",

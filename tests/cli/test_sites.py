@@ -99,21 +99,18 @@ def test_after_an_upgrade_of_the_library_no_frames_are_made_up(peer, folder, tmp
     assert [frame["function"] for frame in second["frames"]] == ["send_body"]
 
 
-def test_without_debug_symbols_the_functions_are_named(folder, tmp_path):
+@pytest.mark.parametrize("flag, said", [
+    ("--strip-debug", r"written by send_header in talker; the second \(100 bytes\) by send_body in talker"),
+    ("--strip-all", r"written by code at talker\+0x[0-9a-f]+; the second \(100 bytes\) by code at "
+                    r"talker\+0x"),
+])
+def test_code_is_named_by_its_function_or_its_place(folder, tmp_path, flag, said):
+    """What a stripped program still has."""
     binary = tmp_path / "talker"
-    subprocess.run(["strip", "--strip-debug", "-o", binary, compile_c(SOURCE)], check=True)
+    subprocess.run(["strip", flag, "-o", binary, compile_c(SOURCE)], check=True)
     run_authors(binary, folder)
     text = told(folder)
-    assert "send_header in talker" in text and "send_body in talker" in text
-    assert "two_authors.c" not in text
-
-
-def test_stripped_code_is_named_by_its_place(folder, tmp_path):
-    binary = tmp_path / "talker"
-    subprocess.run(["strip", "-o", binary, compile_c(SOURCE)], check=True)
-    run_authors(binary, folder)
-    assert re.search(r"written by code at talker\+0x[0-9a-f]+; "
-                     r"the second \(100 bytes\) by code at talker\+0x", told(folder))
+    assert re.search(said, text) and "two_authors.c" not in text
 
 
 @pytest.mark.parametrize("flags, cc", [

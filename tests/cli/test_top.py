@@ -12,7 +12,7 @@ import uuid
 import pytest
 
 from harness import (COMMAND, AnsweringPeer, bare_env, compile_c, need_root, preload_env, run, spawned,
-                     unstall, wait_for)
+                     unstall, wait_for, wait_until)
 from stats_files import PROGRAMS, STALLING, make_stats_file
 from talkers import staller
 
@@ -36,8 +36,8 @@ class Terminal:
     def _tmux(self, *words):
         return run(["tmux", "-L", self.name, *words], bare_env(LC_ALL="C.UTF-8"), timeout=20).stdout
 
-    def type(self, keys):
-        self._tmux("send-keys", keys)
+    def type(self, *keys):
+        self._tmux("send-keys", *keys)
 
     def resize(self, columns, lines):
         self._tmux("resize-window", "-x", str(columns), "-y", str(lines))
@@ -151,10 +151,7 @@ def test_sorting_selecting_and_help(peer, folder):
             return [int(word) for word in re.findall(r"^ *(\d+) python", terminal.see(), re.MULTILINE)]
 
         def wait_for_order(*pids):
-            until = time.monotonic() + 15
-            while order() != list(pids):
-                assert time.monotonic() < until, terminal.see()
-                time.sleep(0.1)
+            assert wait_until(lambda: order() == list(pids)), terminal.see()
 
         terminal.wait_for(rf"^ *{two.pid} .* auto +\S+ +\d")
         wait_for_order(one.pid, two.pid)
@@ -171,9 +168,7 @@ def test_sorting_selecting_and_help(peer, folder):
         terminal.type("?")
         terminal.wait_for("^q +quit")
         assert re.search("^endpoint .* is in them", terminal.see(), re.MULTILINE), "its last line is missing"
-        terminal.type("x")
-        terminal.type("Down")
-        terminal.type("m")
+        terminal.type("x", "Down", "m")
         terminal.wait_for(rf"^The mode of python3[.\d]* \(pid {max(one.pid, two.pid)}\)")
 
 
@@ -268,19 +263,6 @@ def test_a_watched_scan_fits_the_screen_and_says_how_it_ends():
         terminal.wait_for("^ended with 1$", 30)
 
 
-@pytest.mark.parametrize("words, message", [
-    (["--once", "/no/such/folder"], "/no/such/folder: No such file"),
-    (["--interval", "0", "/"], "--interval 0: expected seconds from 0.1 to 3600, or a time as 500ms, "),
-    (["--interval", "x", "/"], "--interval x: expected seconds"),
-    (["a", "b"], "b: one PID, DIR or SERVICE at a time; try --help\n"),
-    (["/tmp"], "stdin and stdout must be a terminal; --once needs none\n"),
-])
-def test_what_cannot_be_is_refused(words, message):
-    done = unstall("top", *words)
-    assert done.returncode == 125
-    assert message in done.stderr
-
-
 @pytest.mark.parametrize("kind", ["nonsense", "dumb"])
 def test_a_terminal_without_a_screen_is_said(folder, kind):
     with Terminal(COMMAND, "top", folder, env=f"TERM={kind}") as terminal:
@@ -298,6 +280,7 @@ def test_k_and_j_select_a_line_and_change_no_mode(peer, folder):
             terminal.type("m")
             screen = terminal.wait_for(r"^The mode of python3[.\d]* \(pid \d+\), now observe:")
             terminal.type("x")
+            wait_for(lambda: "The mode of" not in terminal.see())  # the next keys are the list's
             return int(re.search(r"^The mode of .* \(pid (\d+)\)", screen, re.MULTILINE)[1])
 
         for process in (one, two):
@@ -342,9 +325,7 @@ def test_an_opened_endpoint_names_who_wrote_to_it(peer, folder, how, author, hea
         terminal.wait_for(rf"127\.0\.0\.1:{other.port} .* ms")
         for port, expected, above in ((peer.port, "ask_first", "Who wrote the pieces"),
                                       (other.port, author, heading)):
-            terminal.type("/")
-            terminal.type(f":{port}")
-            terminal.type("Enter")
+            terminal.type("/", f":{port}", "Enter")
             terminal.wait_for(f", only :{port} ")
             terminal.type("Enter")
             terminal.wait_for(f", to 127.0.0.1:{port}, mode observe$")
@@ -361,19 +342,14 @@ def test_the_filter_hides_the_other_lines(peer, folder):
             Terminal(COMMAND, "top", "--interval", "0.3", folder) as terminal:
         terminal.wait_for(rf"^ *{first.pid} .* ms")
         terminal.wait_for(rf"^ *{second.pid} .* ms")
-        terminal.type("/")
-        terminal.type(f":{peer.port}")
+        terminal.type("/", f":{peer.port}")
         terminal.wait_for(f"^only lines with: :{peer.port}$")
         terminal.type("Enter")
         terminal.wait_for("^1 running|^2 running")
         terminal.wait_for(f", only :{peer.port} ")
-        deadline = time.monotonic() + 15
-        while str(second.pid) in terminal.see():
-            assert time.monotonic() < deadline, terminal.see()
-            time.sleep(0.1)
+        assert wait_until(lambda: str(second.pid) not in terminal.see()), terminal.see()
         assert re.search(rf"^ *{first.pid} ", terminal.see(), re.MULTILINE)
-        terminal.type("/")
-        terminal.type("Escape")
+        terminal.type("/", "Escape")
         terminal.wait_for(rf"^ *{second.pid} .* ms")
 
 
@@ -383,8 +359,7 @@ def test_the_filter_has_its_effect_at_once_also_while_paused(folder, process):
         terminal.wait_for(rf"^ *{process.pid} .* ms.* [▆▇]{{3}}")
         terminal.type("Space")
         terminal.wait_for(", paused")
-        terminal.type("/")
-        terminal.type("no such")
+        terminal.type("/", "no such")
         terminal.wait_for('^No line of 1 has "nosuch"; Escape shows them all$')
         terminal.type("Enter")
         terminal.wait_for(", only nosuch ")

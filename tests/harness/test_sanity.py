@@ -16,6 +16,8 @@ from harness.directed import LATE
 from harness.selection import in_one_mode, part_of
 from harness.strace import parse
 
+pytestmark = pytest.mark.no_library
+
 TESTS = Path(__file__).resolve().parents[1]
 
 
@@ -63,13 +65,11 @@ MUST_FAIL = (
 )
 
 
-@pytest.mark.no_library
 @pytest.mark.parametrize("test", MUST_FAIL)
 def test_fails_with_a_library_that_does_nothing(test, idle_library):
     assert "1 failed" in failing(test, **idle_library)
 
 
-@pytest.mark.no_library
 def test_fails_without_a_library(tmp_path):
     missing = {"UNSTALL_LIB": str(tmp_path / "libunstall.so"),
                "UNSTALL_HOOK_LIB": str(tmp_path / "libunstall.so")}
@@ -88,7 +88,6 @@ def test_a_library_that_is_not_loaded_is_seen():
 
 # ---- the peers -------------------------------------------------------------
 
-@pytest.mark.no_library
 def test_what_goes_wrong_in_a_peer_is_raised():
     def refuse(_connection):
         raise ValueError("not these bytes")
@@ -98,19 +97,16 @@ def test_what_goes_wrong_in_a_peer_is_raised():
             run([program("put_write"), *peer.target], bare_env(), check=False)
 
 
-@pytest.mark.no_library
 def test_a_program_that_fails_is_seen():
     with pytest.raises(AssertionError, match="ended with 99"):
         run([program("put_write"), "127.0.0.1", "1"], bare_env())
 
 
-@pytest.mark.no_library
 def test_a_program_that_hangs_is_ended():
     with pytest.raises(subprocess.TimeoutExpired):
         run(["/bin/sleep", "20"], bare_env(), timeout=0.2)
 
 
-@pytest.mark.no_library
 def test_a_program_that_does_not_compile_is_seen(tmp_path):
     source = tmp_path / "wrong.c"
     source.write_text("int main(void) { return nothing; }\n", encoding="utf-8")
@@ -118,7 +114,6 @@ def test_a_program_that_does_not_compile_is_seen(tmp_path):
         compile_c(source)
 
 
-@pytest.mark.no_library
 def test_a_compiler_that_removes_its_output_itself_is_quoted(tmp_path):
     """Newer linkers do, and "No such file" hid what they had said."""
     compiler = tmp_path / "compiler"
@@ -133,7 +128,6 @@ def test_a_compiler_that_removes_its_output_itself_is_quoted(tmp_path):
 
 # ---- strace ----------------------------------------------------------------
 
-@pytest.mark.no_library
 def test_strace_lines_are_understood():
     calls, pids = parse("\n".join((
         '7 write(3, ") = 5", 5)          = 5',
@@ -153,7 +147,6 @@ def test_strace_lines_are_understood():
     assert calls[1].args == '3, "abc", 10' and calls[3].has("MSG_MORE")
 
 
-@pytest.mark.no_library
 def test_calls_of_32_bit_programs_have_the_names_of_64_bit_ones():
     calls, _ = parse("7 mmap2(NULL, 4096) = 0xf7000000\n7 ppoll_time64(NULL, 0) = 0\n"
                      "7 send(3, \"x\", 1, 0) = 1\n7 fcntl64(3, F_GETFL) = 2\n"
@@ -161,14 +154,12 @@ def test_calls_of_32_bit_programs_have_the_names_of_64_bit_ones():
     assert [call.name for call in calls] == ["mmap", "ppoll", "sendto", "fcntl", "pread64", "prlimit64"]
 
 
-@pytest.mark.no_library
 def test_added_lines():
     assert added(["a", "b"], ["a", "x", "b", "y"]) == ["x", "y"]
     assert added(["a", "b"], ["b", "a"]) is None
     assert added(["a"], []) is None
 
 
-@pytest.mark.no_library
 def test_marks_are_found():
     with AnsweringPeer() as peer:
         trace = run_strace([program("put_write"), *peer.target, 2], bare_env())
@@ -191,7 +182,6 @@ class Item:
         return SimpleNamespace(params=dict(self.parameters))
 
 
-@pytest.mark.no_library
 def test_each_case_runs_in_one_mode_and_each_mode_has_its_turn():
     cases = [Item(f"test_a.py::test_it[{call}-{mode}]", (("call", call), ("mode", mode)))
              for call in ("write", "send", "writev") for mode in ("bare", "nodelay", "auto")]
@@ -201,7 +191,6 @@ def test_each_case_runs_in_one_mode_and_each_mode_has_its_turn():
         "test_alone", "test_bare[bare]"]
 
 
-@pytest.mark.no_library
 @pytest.mark.parametrize("parts", [1, 2, 3, 7])
 def test_the_parts_are_the_whole(parts):
     items = list(range(10))
@@ -210,7 +199,6 @@ def test_the_parts_are_the_whole(parts):
 
 # ---- environments and skips ------------------------------------------------
 
-@pytest.mark.no_library
 def test_environments():
     assert not [name for name in bare_env() if name.startswith("UNSTALL_")]
     assert "UNSTALL_MODE" not in preload_env() and "LD_PRELOAD" in preload_env()
@@ -218,7 +206,6 @@ def test_environments():
     assert "LD_PRELOAD" not in mode_env("bare", UNSTALL_WINDOW_US=500)
 
 
-@pytest.mark.no_library
 @pytest.mark.parametrize("value, kind", [("1", "fail"), ("0", "skip")])
 def test_skip_fails_where_all_must_run(value, kind, monkeypatch):
     monkeypatch.setenv("UNSTALL_TESTS_MUST_RUN", value)

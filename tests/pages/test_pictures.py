@@ -7,7 +7,6 @@ import io
 import os
 import re
 import subprocess
-import time
 import xml.etree.ElementTree as ET
 
 import numpy
@@ -16,7 +15,7 @@ from browser import Page
 from checks import SCHEMES, console, network, readable
 from PIL import Image
 
-from harness import SOURCE_ROOT, patiently, skip
+from harness import SOURCE_ROOT, patiently, skip, wait_for
 
 pytestmark = pytest.mark.no_library
 
@@ -26,7 +25,6 @@ README = (SOURCE_ROOT / "README.md").read_text("utf-8")
 LADDERS = sorted(set(re.findall(r"\]\(pictures/([\w-]+)\.svg\)", PAGE)))
 SVG = "{http://www.w3.org/2000/svg}"
 MOST_BYTES = 6000
-PATIENCE_S = 30
 STALL_MS, MOST_MS, CURED_MS = 29, 60, 20  # a delayed acknowledgement; busy machines need some of the last
 
 
@@ -185,10 +183,7 @@ def test_the_recording_plays_where_motion_is_wanted_and_is_whole_where_it_is_not
 
 def test_the_recording_ends_with_all_lines(recording):
     page = recording("no-preference")
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end and set(page.evaluate(OPACITY)) != {"1"}:
-        time.sleep(0.2)
-    assert set(page.evaluate(OPACITY)) == {"1"}
+    wait_for(lambda: set(page.evaluate(OPACITY)) == {"1"})
 
 
 def shows_the_screens(folder):

@@ -6,7 +6,6 @@ import io
 import re
 import shutil
 import subprocess
-import time
 
 import numpy
 import pytest
@@ -14,7 +13,7 @@ from browser import Page
 from checks import SCHEMES, WIDTHS, console, fits, follows, printed, readable, spoken, whole
 from PIL import Image
 
-from harness import SOURCE_ROOT
+from harness import SOURCE_ROOT, wait_for
 
 pytestmark = pytest.mark.no_library
 
@@ -26,7 +25,6 @@ THE_ARTICLE_ALONE = """(article => {
   document.body.replaceChildren(article);
   for (const link of article.querySelectorAll(".headerlink")) link.remove();
 })(document.querySelector("article"))"""
-PATIENCE_S = 30
 FOUND = "[...document.querySelectorAll('#search-results li a')].map(a => a.textContent)"
 
 
@@ -51,6 +49,10 @@ def requests_outside(page, site):
     return [url for url in asked if not url.startswith((site.as_uri(), "data:"))]
 
 
+CUT_BLOCKS = """[...document.querySelectorAll("article pre")].filter(
+  block => block.scrollWidth > block.clientWidth).map(block => block.textContent.trim().split("\\n")[0])"""
+
+
 @pytest.mark.parametrize("name", OPENED)
 def test_a_page_opens(site, browser, name):
     page = Page(browser, site / f"{name}.html")
@@ -58,6 +60,7 @@ def test_a_page_opens(site, browser, name):
     for width in WIDTHS:
         page.show(width, "light")
         faults += fits(page, width)
+    faults += page.evaluate(CUT_BLOCKS)  # comments behind commands ended at the edge of a desktop
     for scheme in SCHEMES if name in PICTURED else ():
         page.show(WIDTHS[0], scheme)
         faults += follows(numpy.asarray(Image.open(io.BytesIO(page.screenshot()))), scheme)
@@ -73,18 +76,6 @@ def test_what_we_wrote_is_readable_and_can_be_read_aloud(site, browser, name):
         page.show(WIDTHS[1], scheme)
         faults += readable(page, numpy.asarray(Image.open(io.BytesIO(page.screenshot()))))
     assert faults == []
-
-
-CUT_BLOCKS = """[...document.querySelectorAll("article pre")].filter(
-  block => block.scrollWidth > block.clientWidth).map(block => block.textContent.trim().split("\\n")[0])"""
-
-
-@pytest.mark.parametrize("name", OPENED)
-def test_no_block_is_cut_on_a_desktop(site, browser, name):
-    """The comments behind the commands of the first page ended at its edge."""
-    page = Page(browser, site / f"{name}.html")
-    page.show(WIDTHS[-1], "light")
-    assert page.evaluate(CUT_BLOCKS) == [] and [*fits(page, WIDTHS[-1])] == []
 
 
 BUTTON = """(() => {
@@ -126,10 +117,7 @@ def test_the_search_finds_words_of_pages_and_of_manual_pages(site, browser):
     page = Page(browser, site / "search.html")
     for words, title in (("delayed acknowledgement", "How it works"), ("UNSTALL_QUICKACK", "libunstall(7)")):
         browser.load(f"{page.url}?q={words.replace(' ', '+')}")
-        end = time.monotonic() + PATIENCE_S
-        while time.monotonic() < end and not any(found.startswith(title) for found in page.evaluate(FOUND)):
-            time.sleep(0.1)
-        assert any(found.startswith(title) for found in page.evaluate(FOUND)), words
+        wait_for(lambda title=title: any(found.startswith(title) for found in page.evaluate(FOUND)))
         assert [*console(page)] == []
 
 
