@@ -220,13 +220,10 @@ def test_it_ends_cleanly(tmp_path, number):
 
 
 def test_it_listens_on_loopback_unless_told(tmp_path):
-    with served(tmp_path) as (_, url):
-        assert split(url)[0] == "127.0.0.1"
-    with served(tmp_path, "0.0.0.0:0") as (_, url):
-        assert split(url)[0] == "0.0.0.0"
-    with served(tmp_path, "[::1]:0") as (_, url):
-        assert split(url)[0] == "::1"
-        assert "unstall_unreadable_files 0" in get(url)[1]
+    for where, host in (("0", "127.0.0.1"), ("0.0.0.0:0", "0.0.0.0"), ("[::1]:0", "::1")):
+        with served(tmp_path, where) as (_, url):
+            assert split(url)[0] == host
+            assert "unstall_unreadable_files 0" in get(url)[1]
 
 
 def test_a_taken_port_is_said(tmp_path):

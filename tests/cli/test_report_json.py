@@ -107,14 +107,7 @@ def test_a_killed_process_is_read_back_whole(talker):
     assert (after["rows"], after["connections"]) == (before["rows"], before["connections"])
 
 
-def test_an_ended_process_says_so(talker):
-    process, folder, _ = talker
-    process.stdin.close()
-    process.wait(20)
-    assert report(folder)["processes"][0]["state"] == "ended"
-
-
-def test_reading_does_not_fill_holes(talker):
+def test_reading_does_not_fill_holes_and_tells_the_end(talker):
     """The library fills only the pages that it needs.  A reader must not fill the others."""
     process, folder, _ = talker
     (path,) = folder.iterdir()
@@ -128,4 +121,4 @@ def test_reading_does_not_fill_holes(talker):
                       ["top", "--once", "--interval", "0.1", folder]):
             unstall(*words, check=True)
         assert path.stat().st_blocks == before
-        assert report(path)["state"] == state
+        assert report(path)["state"] == report(folder)["processes"][0]["state"] == state

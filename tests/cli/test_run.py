@@ -267,15 +267,12 @@ def test_what_follows_the_program_is_its_own():
 
 # ---- in place --------------------------------------------------------------
 
-@pytest.mark.parametrize("code", [0, 1, 77, 125, 255])
-def test_the_exit_code_is_the_programs(code):
-    assert unstall("run", "--", "sh", "-c", f"exit {code}").returncode == code
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV])
-def test_a_signals_death_is_the_programs(number):
-    done = unstall("run", "/bin/sh", "-c", f"ulimit -c 0; kill -{int(number)} $$")
-    assert done.returncode == -number
+@pytest.mark.parametrize("script, code", [
+    *((f"exit {code}", code) for code in (0, 1, 77, 125, 255)),
+    *((f"ulimit -c 0; kill -{int(number)} $$", -number)
+      for number in (signal.SIGTERM, signal.SIGKILL, signal.SIGSEGV))])
+def test_the_exit_code_or_the_signal_is_the_programs(script, code):
+    assert unstall("run", "--", "/bin/sh", "-c", script).returncode == code
 
 
 def test_the_program_takes_the_place_of_the_command():

@@ -121,31 +121,26 @@ def test_an_old_date_is_found():
     assert last_runs(table) == {"trixie": "2026-11-02"} == named_runs("trixie (Debian\n13) on 2026-11-02.")
 
 
-@pytest.mark.parametrize("text, expected", [
-    ("<!-- .ci/run has made this file. -->\n# Page", ".ci/run"),
-    ("<!-- scripts/releases RELEASE... has made this file: each run adds a row. -->\n", "scripts/releases"),
-    ("# Page\n<!-- .ci/run has made this file. -->\n", None),
+LOOKS = {"maker": lambda text, _: maker(text), "files": missing_files,
+         "links": lambda text, _: broken_links(text, Path(SOURCE_ROOT))}
+
+
+@pytest.mark.parametrize("look, text, expected", [
+    ("maker", "<!-- .ci/run has made this file. -->\n# Page", ".ci/run"),
+    ("maker", "<!-- scripts/releases RELEASE... has made this file: each run adds a row. -->\n",
+     "scripts/releases"),
+    ("maker", "# Page\n<!-- .ci/run has made this file. -->\n", None),
+    ("links", "[a](README.md)", []),
+    ("links", "[a](README.md#install) and [b](#here)\n## Here", []),
+    ("links", "[a](https://example.org/none.md)", []),
+    ("links", "[a](docs/none.md)", ["docs/none.md"]),
+    ("links", "[a](README.md#none)", ["README.md#none"]),
+    ("links", "[a](#none)", ["#none"]),
+    ("files", "`src/preload/conn/conn.c`, `conn/conn.c`, `conn.c` and `write`", []),
+    ("files", "`src/preload/none.c`, `none.c`, `conn/hold.c`",
+     ["src/preload/none.c", "none.c", "conn/hold.c"]),
+    ("files", "```\n`none.c`\n```", []),
 ])
-def test_a_page_made_by_hand_is_told_apart(text, expected):
-    assert maker(text) == expected
-
-
-@pytest.mark.parametrize("text, expected", [
-    ("[a](README.md)", []),
-    ("[a](README.md#install) and [b](#here)\n## Here", []),
-    ("[a](https://example.org/none.md)", []),
-    ("[a](docs/none.md)", ["docs/none.md"]),
-    ("[a](README.md#none)", ["README.md#none"]),
-    ("[a](#none)", ["#none"]),
-])
-def test_a_broken_link_is_found(text, expected):
-    assert broken_links(text, Path(SOURCE_ROOT)) == expected
-
-
-@pytest.mark.parametrize("text, expected", [
-    ("`src/preload/conn/conn.c`, `conn/conn.c`, `conn.c` and `write`", []),
-    ("`src/preload/none.c`, `none.c`, `conn/hold.c`", ["src/preload/none.c", "none.c", "conn/hold.c"]),
-    ("```\n`none.c`\n```", []),
-])
-def test_a_file_that_is_gone_is_found(text, expected, names):
-    assert missing_files(text, names) == expected
+def test_a_planted_page_is_seen_through(look, text, expected, names):
+    """By whom it was made, links that lead nowhere, files that are gone."""
+    assert LOOKS[look](text, names) == expected
