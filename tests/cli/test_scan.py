@@ -531,27 +531,22 @@ def test_the_report_can_be_a_page(tmp_path):
 
 
 @pytest.mark.parametrize("columns, headings", [
-    (80, "sender endpoint stalls lost"), (100, "sender endpoint stalls a second lost each"),
+    (40, None), (60, None), (80, "sender endpoint stalls lost"),
+    (100, "sender endpoint stalls a second lost each"),
     (140, "sender endpoint stalls a second lost each receiver"),
 ])
-def test_the_table_fits_the_terminal(columns, headings):
-    """It had 108 columns and more, and each line broke."""
-    with Actor("stall") as actor, \
-         Terminal(COMMAND, "scan", "--time", "3", "--port", actor.port, columns=columns) as terminal:
-        lines = terminal.wait_for("^ended with 1$", 30).splitlines()
-    (at,) = [n for n, line in enumerate(lines) if line.startswith("sender")]
-    assert " ".join(lines[at].split()) == headings
-    assert lines[at + 1].startswith("python3") and lines[at + 2] == ""
-
-
-@pytest.mark.parametrize("columns", [60, 40])
-def test_words_are_not_broken_in_a_narrow_terminal(columns):
-    """They were wrapped for 80 columns, and the terminal broke each line again, in the midst of a word."""
+def test_the_report_fits_the_terminal(columns, headings):
+    """The table had 108 columns and more, and words were wrapped for 80: the terminal broke each line again,
+    in the midst of a word."""
     with Actor("stall") as actor, \
          Terminal(COMMAND, "scan", "--time", "3", "--port", actor.port, columns=columns,
                   lines=50) as terminal:
-        terminal.wait_for("^ended with 1$", 30)
+        lines = terminal.wait_for("^ended with 1$", 30).splitlines()
         whole = terminal.see("-J")  # a line that the terminal has broken is one
+    if headings:
+        (at,) = [n for n, line in enumerate(lines) if line.startswith("sender")]
+        assert " ".join(lines[at].split()) == headings
+        assert lines[at + 1].startswith("python3") and lines[at + 2] == ""
     for begin, end in ("Scanned", "\n\nsender"), ("Who wrote", "\n\nNext:"):
         if begin in whole:  # the source sampled names no places
             told = whole[whole.index(begin):whole.index(end)]
