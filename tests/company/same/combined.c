@@ -270,21 +270,11 @@ CASE(what_is_no_call_for_a_socket) {
 
 /* ---- kinds of connection ---------------------------------------------------------- */
 
-static int listening(struct sockaddr_in *address, int protocol) {
-    socklen_t length = sizeof *address;
-    int listener = high(raw3(SYS_socket, AF_INET, SOCK_STREAM, protocol));
-    *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    NEED(raw3(SYS_bind, listener, address, length) == 0 && raw2(SYS_listen, listener, 5) == 0);
-    NEED(raw3(SYS_getsockname, listener, address, &length) == 0);
-    return listener;
-}
-
 static void accepted_tells(int listener) {
     int first = peer;
-    peer = high(raw4(SYS_accept4, listener, 0, 0, 0));
+    peer_accepts(listener);
     peer_tells();
     raw1(SYS_close, peer);
-    raw1(SYS_close, listener);
     peer = first;
 }
 

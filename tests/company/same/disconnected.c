@@ -24,13 +24,10 @@ CASE(read_from) {
 
 /* Once a write to the new connection met the error that the old one had kept. */
 CASE(connected_again_after_an_error) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof(address);
+    struct sockaddr_in address;
     struct timespec moment = {.tv_nsec = 20000000};
     char bytes[100];
-    int listener = high(raw3(SYS_socket, AF_INET, SOCK_STREAM, 0));
-    NEED(raw3(SYS_bind, listener, &address, length) == 0 && raw2(SYS_listen, listener, 1) == 0);
-    NEED(raw3(SYS_getsockname, listener, &address, &length) == 0);
+    int listener = listening(&address, 0);
     signal(SIGPIPE, SIG_IGN);
     raw1(SYS_close, peer);
     raw2(SYS_nanosleep, &moment, NULL);
@@ -40,24 +37,19 @@ CASE(connected_again_after_an_error) {
     lost += write(fd, "x", 1);
     (void)lost;
     SAY(connect(fd, &nobody, sizeof(nobody)));
-    SAY(connect(fd, (struct sockaddr *)&address, length));
-    peer = high(raw4(SYS_accept4, listener, 0, 0, 0));
+    SAY(connect(fd, (struct sockaddr *)&address, sizeof(address)));
+    peer_accepts(listener);
     SAY(write(fd, "on the new connection", 21));
     SAY(write(fd, "again", 5));
 }
 
 CASE(connected_again) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof(address);
-    struct timeval limit = {.tv_sec = 3};
-    int listener = high(raw3(SYS_socket, AF_INET, SOCK_STREAM, 0));
-    NEED(raw3(SYS_bind, listener, &address, length) == 0 && raw2(SYS_listen, listener, 1) == 0);
-    NEED(raw3(SYS_getsockname, listener, &address, &length) == 0);
+    struct sockaddr_in address;
+    int listener = listening(&address, 0);
     SAY(connect(fd, &nobody, sizeof(nobody)));
     peer_tells();
-    SAY(connect(fd, (struct sockaddr *)&address, length));
-    peer = high(raw4(SYS_accept4, listener, 0, 0, 0));
-    raw6(SYS_setsockopt, peer, SOL_SOCKET, SO_RCVTIMEO, (long)&limit, sizeof(limit), 0);
+    SAY(connect(fd, (struct sockaddr *)&address, sizeof(address)));
+    peer_accepts(listener);
     for (int i = 0; i < 3; i++)
         exchange(fd);
     SAY(write(fd, "to the ", 7));

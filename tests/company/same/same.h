@@ -121,18 +121,28 @@ static int high(long fd) {
     return (int)copy;
 }
 
-static int connection(void) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t length = sizeof(address);
+static int listening(struct sockaddr_in *address, int protocol) {
+    socklen_t length = sizeof(*address);
+    int listener = high(raw3(SYS_socket, AF_INET, SOCK_STREAM, protocol));
+    *address = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    NEED(raw3(SYS_bind, listener, address, length) == 0 && raw2(SYS_listen, listener, 5) == 0);
+    NEED(raw3(SYS_getsockname, listener, address, &length) == 0);
+    return listener;
+}
+
+/* The peer is the other end of what was connected. */
+static void peer_accepts(int listener) {
     struct timeval limit = {.tv_sec = 3};
-    int listener = high(raw3(SYS_socket, AF_INET, SOCK_STREAM, 0));
-    NEED(raw3(SYS_bind, listener, &address, length) == 0 && raw2(SYS_listen, listener, 1) == 0);
-    NEED(raw3(SYS_getsockname, listener, &address, &length) == 0);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    NEED(connect(fd, (struct sockaddr *)&address, length) == 0);
     peer = high(raw4(SYS_accept4, listener, 0, 0, 0));
     raw1(SYS_close, listener);
     raw6(SYS_setsockopt, peer, SOL_SOCKET, SO_RCVTIMEO, (long)&limit, sizeof(limit), 0);
+}
+
+static int connection(void) {
+    struct sockaddr_in address;
+    int listener = listening(&address, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+    NEED(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+    peer_accepts(listener);
     return fd;
 }
 
