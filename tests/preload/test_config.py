@@ -196,39 +196,37 @@ def public_folder():
     as_root("rm", "-rf", folder)
 
 
-def run_setuid(binary, env, peer):
-    """Make `binary` setuid to another user than its caller, and run it."""
-    if os.geteuid() == 0:
-        as_root("chown", NOBODY, binary)
-    else:
-        as_root("chown", "root", binary)
+def run_setuid(binary, env):
+    """Make `binary` setuid to another user than its caller, and run it; no cure is at work.  Its facts."""
+    as_root("chown", NOBODY if os.geteuid() == 0 else "root", binary)
     as_root("chmod", "4755", binary)
-    return run([binary, *peer.target, 8], env)
+    with AnsweringPeer() as peer:
+        done = run([binary, *peer.target, 8], env)
+        assert bytes(peer.connections[0].received) == pattern(8 * 300)
+    facts = json.loads(done.stdout)
+    assert done.stderr == "" and sorted(facts["us"])[4] > STALL_MS * 1000
+    return facts
 
 
 def test_setuid_program_is_bare(public_folder):
     """The loader ignores an LD_PRELOAD with a slash in a setuid program."""
     binary = Path(shutil.copy(program("put_write"), public_folder / "client"))
-    with AnsweringPeer() as peer:
-        done = run_setuid(binary, preload_env("fast"), peer)
-    facts = json.loads(done.stdout)
-    assert facts["loaded"] is False and done.stderr == ""
-    assert sorted(facts["us"])[4] > STALL_MS * 1000
+    report = public_folder / "report"
+    assert run_setuid(binary, preload_env("fast", UNSTALL_REPORT=report))["loaded"] is False
+    assert not report.exists()
 
 
-def test_setuid_program_that_has_the_library_ignores_the_environment(public_folder, tmp_path):
+@pytest.mark.parametrize("variables", [{"UNSTALL_MODE": "cork"}, {"UNSTALL_MODE": "fast"},
+                                       {"UNSTALL_NODELAY": "always", "UNSTALL_VERBOSE": "2"}], ids=str)
+def test_setuid_program_that_has_the_library_ignores_the_environment(variables, public_folder):
     """Even linked in (as by a bare name from a system folder), it reads no variable there."""
     library = Path(shutil.copy(LIB, public_folder / "libunstall.so"))
     linked = program("put_write", f"-Wl,--no-as-needed,-rpath,{public_folder}", library)
     binary = Path(shutil.copy(linked, public_folder / "client"))
     linked.unlink()
-    report = public_folder / "report.json"
-    env = bare_env(UNSTALL_MODE="fast", UNSTALL_REPORT=report, UNSTALL_LOG=public_folder / "log")
-    with AnsweringPeer() as peer:
-        done = run_setuid(binary, env, peer)
-        assert bytes(peer.connections[0].received) == pattern(8 * 300)
-    assert json.loads(done.stdout)["loaded"] is True
-    assert done.stderr == "" and not report.exists() and not (public_folder / "log").exists()
+    report, log = public_folder / "report.json", public_folder / "log"
+    facts = run_setuid(binary, bare_env(UNSTALL_REPORT=report, UNSTALL_LOG=log, **variables))
+    assert facts["loaded"] is True and not report.exists() and not log.exists()
 
 
 # ---- the report ------------------------------------------------------------
@@ -455,9 +453,10 @@ def test_a_value_adds_no_line():
     assert done.stderr.startswith("unstall: UNSTALL_MODE=a?b?c naïve ~: ") and done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("variables", [{"UNSTALL_REPORT": "stderr"}, {"UNSTALL_MODE": "fast"}], ids=str)
 @pytest.mark.parametrize("waits", [False, True])
-def test_of_our_sigpipe_nothing_is_left_and_of_the_programs_all(waits):
-    """One that it has blocked and that was sent to it before is the program's."""
+def test_of_our_sigpipe_nothing_is_left_and_of_the_programs_all(waits, variables):
+    """It ended the program.  One that the program has blocked and that was sent to it before is its own."""
     def before():
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGPIPE])
         signal.raise_signal(signal.SIGPIPE)
@@ -465,7 +464,7 @@ def test_of_our_sigpipe_nothing_is_left_and_of_the_programs_all(waits):
     reader, writer = os.pipe()
     os.close(reader)
     try:
-        done = subprocess.run(["cat", "/proc/self/status"], env=preload_env(UNSTALL_MODE="fast"), check=True,
+        done = subprocess.run(["cat", "/proc/self/status"], env=preload_env(**variables), check=True,
                               stdout=subprocess.PIPE, stderr=writer, preexec_fn=before if waits else None,
                               timeout=20, text=True)
     finally:
