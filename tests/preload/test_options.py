@@ -91,12 +91,6 @@ def test_override_treats_nodelay_as_unset(mode, segments):
     assert not done.stalls
 
 
-@pytest.mark.parametrize("mode", CURING_MODES)
-def test_without_override_nodelay_keeps_its_segments(mode):
-    with AnsweringPeer() as peer:
-        assert run_client(program("app_nodelay"), mode, *peer.target).segments == 2
-
-
 # ---- no stall comes back ---------------------------------------------------
 
 STALLING_CHOICES = ("app_nodelay_zero", "app_nodelay_zero_between", "app_nodelay_toggled",

@@ -29,11 +29,6 @@ EXCHANGE = 300
 AT_ONCE_MS = 30
 
 
-def lines(done):
-    """The output of a program before its facts."""
-    return [line for line in done.stdout.splitlines() if not line.startswith("{")]
-
-
 def last_ms(run_once):
     """How long the last exchange of a program took, at the least: `run_once` gives a run."""
     return least(lambda: run_once().facts["last_us"] / 1000, AT_ONCE_MS)
@@ -257,14 +252,6 @@ def test_answers_that_are_read_unseen_make_no_one_way_stream(mode):
 
 
 @pytest.mark.parametrize("mode", ALL)
-@pytest.mark.parametrize("how", ["ppoll", "pselect"])
-def test_a_handler_may_end_the_turn_within_a_wait(how, mode):
-    """After a wait that is asked first the open turn was taken for granted (SIGSEGV)."""
-    run_with_peer("was_handler_in_poll", mode, WARM_UP, 0, how, timeout=20,
-                  received=pattern((WARM_UP + 1) * EXCHANGE))
-
-
-@pytest.mark.parametrize("mode", ALL)
 def test_a_wait_writes_no_further_than_the_kernel(mode):
     """The kernel goes by words of `long`.  We copied words of 8 bytes and wrote them back: SIGSEGV, or the
     loss of what another thread had stored behind a set of a 32-bit program."""
@@ -373,20 +360,6 @@ def test_close_on_exec_does_not_keep_a_connection_from_another_program(mode, how
     assert done.stdout == f"second: nodelay {own} cork 0\n"
 
 
-@pytest.mark.parametrize("variables", [{"UNSTALL_REPORT": "stderr"}, {"UNSTALL_MODE": "no mode"}],
-                         ids=["report", "warning"])
-def test_a_reader_of_stderr_that_has_gone_is_no_trouble_of_the_program(variables):
-    """SIGPIPE by our own words ended it."""
-    reader, writer = os.pipe()
-    os.close(reader)
-    try:
-        done = subprocess.run(["/bin/true"], env=preload_env(**variables), stderr=writer, check=False,
-                              timeout=20)
-    finally:
-        os.close(writer)
-    assert done.returncode == 0
-
-
 def test_a_report_beyond_the_files_limit_is_no_trouble_of_the_program(tmp_path):
     """SIGXFSZ by our own words ended it."""
     done = run(["/bin/true"], preload_env("auto", UNSTALL_REPORT=report_pattern(tmp_path)), check=False,
@@ -466,17 +439,6 @@ def test_what_the_program_sets_after_a_fork_stays_when_the_child_runs_a_program(
                       received=2 * pattern(WARM_UP * EXCHANGE))
     assert (done.facts["nodelay"], done.facts["kernel"]) == (1, 1)
     assert not done.stalls
-
-
-def test_a_close_that_fails_changes_nothing():
-    """A refused dup2, dup3 or close_range made us forget the connection: it read back TCP_NODELAY=1."""
-    def ways(mode):
-        with AnsweringPeer() as peer:
-            return lines(run_client(program("was_not_closed"), mode, *peer.target, WARM_UP))
-
-    bare = ways("bare")
-    assert len(bare) == 9 and all("-1 E" in line and "nodelay 0" in line for line in bare)
-    assert {mode: ways(mode) for mode in MODES} == {mode: bare for mode in MODES}
 
 
 @pytest.mark.parametrize("mode", MODES)

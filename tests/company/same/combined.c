@@ -27,33 +27,15 @@ CASE(given_away_by_scm_rights) {
     NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
     pid_t child = fork();
     if (child == 0) {
-        char text[1], control[CMSG_SPACE(sizeof(int))];
-        struct iovec part = {text, 1};
-        struct msghdr got = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control,
-                             .msg_controllen = sizeof control};
         close(fd);
-        NEED(recvmsg(ends[1], &got, 0) == 1);
-        int theirs;
-        memcpy(&theirs, CMSG_DATA(CMSG_FIRSTHDR(&got)), sizeof theirs);
+        int theirs = passed(ends[1], false);
         NEED(write(theirs, "given", 5) == 5);
         NEED(write(theirs, "away", 4) == 4);
         _exit(0);
     }
     SAY(write(fd, "mine", 4));
     SAY(write(fd, "still", 5));
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr aligned;
-    } control = {{0}};
-    struct iovec part = {"x", 1};
-    struct msghdr sent = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes,
-                          .msg_controllen = sizeof control.bytes};
-    struct cmsghdr *head = CMSG_FIRSTHDR(&sent);
-    head->cmsg_level = SOL_SOCKET;
-    head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(head), &fd, sizeof fd);
-    SAY(sendmsg(ends[0], &sent, 0));
+    SAY(pass(ends[0], fd));
     wait_unseen(child);
     SAY(write(fd, "back", 4));
 }

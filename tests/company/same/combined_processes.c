@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdbool.h>
 #include <sys/syscall.h>
 #include <wordexp.h>
 extern char **environ;
@@ -287,34 +286,21 @@ CASE(a_program_vforked_on_another_number_writes_once_told) {
 
 /* Made after the fork, and passed on by SCM_RIGHTS. */
 CASE(a_child_is_passed_it_and_writes_once_told) {
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr header;
-    } control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
-    char byte = 'd';
-    struct iovec part = {&byte, 1};
-    struct msghdr message = {.msg_iov = &part,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof control.bytes};
     int ends[2];
     nothing_is_told();
     NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
     pid_t child = fork();
     if (child == 0) {
-        NEED(raw3(SYS_recvmsg, ends[1], &message, 0) == 1);
-        int passed;
-        memcpy(&passed, CMSG_DATA(&control.header), sizeof passed);
+        int theirs = passed(ends[1], true);
         while (!is_told(by_memory))
             ;
-        raw3(SYS_write, passed, "the child's", 11);
+        raw3(SYS_write, theirs, "the child's", 11);
         raw1(SYS_exit_group, 0);
     }
     int made = connection();
     for (int i = 0; i < 3; i++)
         exchange(made);
-    memcpy(CMSG_DATA(&control.header), &made, sizeof made);
-    SAY(sendmsg(ends[0], &message, 0));
+    SAY(pass(ends[0], made));
     writes_then_tells(made, by_memory);
     wait_unseen(child);
     close(made);

@@ -93,6 +93,46 @@ CASE(handlers_write_in_between) {
     }
 }
 
+static int handlers_pipe[2];
+
+static void writes_to_a_pipe(int number) {
+    (void)number;
+    write(handlers_pipe[1], "x", 1);
+}
+
+/* After a wait that is asked first the open turn was taken for granted (SIGSEGV). */
+static void waits_for_room(int fd, bool by_ppoll) {
+    static char much[1 << 20];
+    static const struct timespec second = {.tv_sec = 1};
+    sigset_t one, none;
+    int full[2];
+    NEED(pipe(handlers_pipe) == 0 && pipe2(full, O_NONBLOCK) == 0);
+    NEED(raw3(SYS_write, full[1], much, sizeof much) > 0);
+    sigemptyset(&none);
+    sigemptyset(&one);
+    sigaddset(&one, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &one, NULL);
+    signal(SIGUSR1, writes_to_a_pipe);
+    for (int i = 0; i < 2; i++) {
+        struct pollfd room = {.fd = full[1], .events = POLLOUT};
+        fd_set set;
+        FD_ZERO(&set);
+        FD_SET(full[1], &set);
+        raise(SIGUSR1);
+        SAY(by_ppoll ? ppoll(&room, 1, &second, &none)
+                     : pselect(full[1] + 1, NULL, &set, NULL, &second, &none));
+        SAY(write(fd, "one", 3));
+    }
+}
+
+CASE(a_handler_ends_the_turn_within_ppoll) {
+    waits_for_room(fd, true);
+}
+
+CASE(a_handler_ends_the_turn_within_pselect) {
+    waits_for_room(fd, false);
+}
+
 static void nothing(int number) {
     (void)number;
 }

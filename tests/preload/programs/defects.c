@@ -2,7 +2,6 @@
  *
  * Programs that once met a defect of the library, within one process and one thread.
  */
-#include <linux/close_range.h>
 #include <sys/select.h>
 
 #ifndef PROGRAM
@@ -226,50 +225,6 @@ static void was_many_messages(void) {
     close(fd);
 }
 
-/* Calls that would close the connection and fail: the options that it reads back after each, and whether it
- * goes on. */
-enum { FLAGS_NOT_KNOWN = 1 << 20 };
-
-/* A number that may not be given any more. */
-static int dup2_beyond_the_limit(int fd) {
-    struct rlimit before, now;
-    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
-    now = before;
-    now.rlim_cur = (rlim_t)fd;
-    CHECK(setrlimit(RLIMIT_NOFILE, &now) == 0);
-    int result = dup2(0, fd), error = errno;
-    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
-    errno = error;
-    return result;
-}
-
-static int fail_by(int way, int fd) {
-    switch (way) {
-    case 0: return dup2(-1, fd);
-    case 1: return dup3(-1, fd, O_CLOEXEC);
-    case 2: return dup3(0, fd, FLAGS_NOT_KNOWN);
-    case 3: return dup3(0, fd, O_NONBLOCK);
-    case 4: return dup2_beyond_the_limit(fd);
-    case 5: return close_range((unsigned)fd, (unsigned)fd, FLAGS_NOT_KNOWN);
-    case 6: return close_range(0, ~0U, CLOSE_RANGE_CLOEXEC | FLAGS_NOT_KNOWN);
-    case 7: return close_range((unsigned)fd + 1, (unsigned)fd, 0);
-    default: return (int)syscall(SYS_close_range, fd, fd, FLAGS_NOT_KNOWN);
-    }
-}
-
-static void was_not_closed(void) {
-    int fd = connect_to(client);
-    run_exchanges(fd, client.count, two_writes);
-    for (int way = 0; way < 9; way++) {
-        CHECK(write(fd, message, HEADER) == HEADER);
-        int result = fail_by(way, fd), error = errno;
-        printf("way %d: %d %s, nodelay %d\n", way, result, strerrorname_np(error),
-               option_of(fd, TCP_NODELAY));
-        CHECK(write(fd, message + HEADER, BODY) == BODY);
-        read_reply(fd);
-    }
-}
-
 /* The connection is descriptor 2: closed before by argv[5] (close, fclose), or never open (none). */
 static void was_stderr_reborn(void) {
     if (strcmp(how, "close") == 0) CHECK(close(2) == 0);
@@ -311,50 +266,6 @@ static void was_ending(void) {
         CHECK(stream && fputc('x', stream) == 'x');
     }
     exit(0);
-}
-
-/* Exchanges, the half of a message, and then a wait for room in a full pipe, within which a signal
- * handler writes to another pipe.  argv[5] is the wait: ppoll or pselect. */
-static int self_pipe[2];
-
-static void on_signal(int number) {
-    int saved = errno;
-    (void)number;
-    CHECK(write(self_pipe[1], "x", 1) == 1);
-    errno = saved;
-}
-
-static void was_handler_in_poll(void) {
-    static char much[1 << 20];
-    static const struct timespec second = {.tv_sec = 1};
-    struct sigaction action = {.sa_handler = on_signal};
-    sigset_t one, none;
-    int full[2], result;
-    CHECK(pipe(self_pipe) == 0 && pipe2(full, O_NONBLOCK) == 0);
-    CHECK(write(full[1], much, sizeof much) > 0);
-    sigemptyset(&none);
-    sigemptyset(&one);
-    sigaddset(&one, SIGUSR1);
-    sigaction(SIGUSR1, &action, NULL);
-    sigprocmask(SIG_BLOCK, &one, NULL);
-    int fd = connect_to(client);
-    exchange_all(fd, 0, client.count);
-    next_message(client.count);
-    CHECK(write(fd, message, HEADER) == HEADER);
-    raise(SIGUSR1);
-    errno = 0;
-    if (strcmp(how, "ppoll") == 0) {
-        struct pollfd room = {.fd = full[1], .events = POLLOUT};
-        result = ppoll(&room, 1, &second, &none);
-    } else {
-        fd_set room;
-        FD_ZERO(&room);
-        FD_SET(full[1], &room);
-        result = pselect(full[1] + 1, NULL, &room, NULL, &second, &none);
-    }
-    CHECK(result == -1 && errno == EINTR);
-    CHECK(write(fd, message + HEADER, BODY) == BODY);
-    read_reply(fd);
 }
 
 /* Exchanges; then a handler on an alternate stack of 8192 bytes (SIGSTKSZ) above a page that is not there
