@@ -22,21 +22,12 @@ def preloaded(command):
     return run([command, "run", "/bin/sh", "-c", 'echo "$LD_PRELOAD"'], bare_env()).stdout.strip()
 
 
-def test_the_installed_command_takes_the_installed_library(root):
-    command, = root.rglob("bin/unstall")
-    assert preloaded(command) == str(only(root, "libunstall.so"))
-
-
-def test_also_where_the_whole_tree_was_moved(root, tmp_path):
+def test_the_installed_command_takes_its_library_also_moved_and_through_a_link(root, tmp_path):
     moved = shutil.copytree(root, tmp_path / "elsewhere", symlinks=True)
-    command, = moved.rglob("bin/unstall")
-    assert preloaded(command) == str(only(moved, "libunstall.so"))
-
-
-def test_also_through_a_symbolic_link(root, tmp_path):
-    command, = root.rglob("bin/unstall")
+    (command,), (moved_command,) = root.rglob("bin/unstall"), moved.rglob("bin/unstall")
     (tmp_path / "unstall").symlink_to(command)
-    assert preloaded(tmp_path / "unstall") == str(only(root, "libunstall.so"))
+    for one, where in ((command, root), (moved_command, moved), (tmp_path / "unstall", root)):
+        assert preloaded(one) == str(only(where, "libunstall.so"))
 
 
 def test_the_installed_command_cures(root):
