@@ -61,8 +61,7 @@ def test_auto_makes_no_call_more_than_bare(row, port):
 @pytest.mark.parametrize("way", ["one", "nodelay", "cork", "more"])
 @pytest.mark.parametrize("kind", ["epoll", "threads"])
 def test_server_answers(kind, way):
-    with running([program("server"), kind, way]) as server:
-        result = run_json([program("load"), HOST, server.said, "20", "60", "2", "200"])
+    result = exchanges.under_load(conf.Configuration(way, way), 20, 60, 2, 200, kind=kind)
     assert result["segments"] > 0.8  # some answers were under way when the counting began
 
 
@@ -70,8 +69,7 @@ def test_server_answers(kind, way):
 def test_answers_to_requests_of_one_read_are_few_segments(mode, most):
     """16 requests in one read, each answered in two writes: TCP_NODELAY makes 32 segments of them."""
     def segments(configuration):
-        with running([program("server"), "epoll", configuration.way], configuration.env()) as server:
-            return run_json([program("load"), HOST, server.said, "4", "100", "2", "100", "16"])["segments"]
+        return exchanges.under_load(configuration, 4, 100, 2, 100, 16)["segments"]
     mine = conf.Configuration(mode, "pieces", LIB, mode)
     assert any(segments(mine) <= most for _ in range(5))
     assert segments(conf.Configuration("TCP_NODELAY", "nodelay")) > 20

@@ -69,10 +69,15 @@ except processes.Interrupted:
 """
 
 
+def with_the_analysis(text, *words, **options):
+    """A program of Python that imports parts of the command."""
+    return run(["/usr/bin/python3", "-c", text, *words], bare_env(PYTHONPATH=SOURCE_ROOT / "src/analysis"),
+               **options)
+
+
 def test_of_signals_that_come_at_once_one_counts():
     """Python said that it ignored the others, "due to race condition", with a traceback."""
-    done = run(["/usr/bin/python3", "-c", AT_ONCE],
-               bare_env(PYTHONPATH=SOURCE_ROOT / "src/analysis"))
+    done = with_the_analysis(AT_ONCE)
     assert (done.stdout, done.stderr) == ("one\n", "")
 
 
@@ -101,16 +106,13 @@ def test_a_crash_of_the_program_ends_it_with_what_was_measured(tmp_path):
     assert value["ending"] == "failed" and len(value["units"]) == 8
 
 
-def test_a_signal_without_a_name_is_told_by_its_number():
-    """Python has none for most real-time signals, and the command ended with a traceback."""
-    done = ab("--arms", "bare,off", "--", "/bin/sh", "-c", "kill -40 $$")
-    assert done.returncode == 3 and "was ended by signal 40" in done.stderr, done.stderr
-
-
-def test_a_failing_program_is_quoted():
-    done = ab("--arms", "bare,off", "--", "sh", "-c", "echo 'no such host' >&2; exit 7")
-    assert done.returncode == 3
-    assert "ended with exit code 7" in done.stderr and "| no such host" in done.stderr
+@pytest.mark.parametrize("script, said", [
+    ("kill -40 $$", ["was ended by signal 40"]),  # Python has no name for it, and there was a traceback
+    ("echo 'no such host' >&2; exit 7", ["ended with exit code 7", "| no such host"]),
+])
+def test_the_end_of_a_failing_program_is_told_and_its_words_are_quoted(script, said):
+    done = ab("--arms", "bare,off", "--", "sh", "-c", script)
+    assert done.returncode == 3 and all(words in done.stderr for words in said), done.stderr
 
 
 def test_failures_can_be_ignored(tmp_path):
@@ -172,7 +174,7 @@ print(processes.run(["true"], dict(os.environ)).status)
 
 def test_a_program_may_end_just_before_a_look_whether_it_was_stopped():
     """The command failed: No child processes."""
-    done = run(["/usr/bin/python3", "-c", BEFORE_A_LOOK], bare_env(PYTHONPATH=SOURCE_ROOT / "src/analysis"))
+    done = with_the_analysis(BEFORE_A_LOOK)
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
@@ -262,8 +264,7 @@ processes.run(["sleep", sys.argv[1]], dict(os.environ))
 def test_killed_outright_before_the_program_has_its_parent_death_signal():
     """The kernel sends it only for a death that comes later; the program ran on."""
     marker = f"6{free_port()}"
-    done = run(["/usr/bin/python3", "-c", KILLED_EARLY, marker],
-               bare_env(PYTHONPATH=SOURCE_ROOT / "src/analysis"), check=False)
+    done = with_the_analysis(KILLED_EARLY, marker, check=False)
     assert done.returncode == -signal.SIGKILL
     wait_for(lambda: not alive(marker))
 
@@ -303,8 +304,7 @@ except processes.Interrupted:
 ])
 def test_a_signal_in_the_middle_of_starting_or_ending_a_program_leaves_no_process(call, program):
     marker = f"7{free_port()}"
-    done = run(["/usr/bin/python3", "-c", SIGNALLED_AT, call, "sh", "-c", program.replace("{}", marker)],
-               bare_env(PYTHONPATH=SOURCE_ROOT / "src/analysis"))
+    done = with_the_analysis(SIGNALLED_AT, call, "sh", "-c", program.replace("{}", marker))
     left = alive(marker)
     for pid in left:
         os.kill(pid, signal.SIGKILL)

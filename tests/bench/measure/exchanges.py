@@ -87,18 +87,15 @@ def client_argv(row, configuration, port, chunks, per_chunk=None):
     return [program("client"), HOST, port, row.shape, configuration.way, *many]
 
 
-def load_argv(row, configuration, port, chunks):
-    connections = row.connections
-    warm_up = str(HABIT_LEARNED * connections)
-    many = ([warm_up, "2", str(connections)] if configuration.stalls
-            else [warm_up, str(chunks), str(row.per_chunk)])
-    return [program("load"), HOST, port, str(connections), *many]
+def under_load(configuration, *load, kind="epoll"):
+    """What `load`, with these words behind HOST PORT, tells of a server of ours."""
+    with running([program("server"), kind, configuration.way], configuration.env()) as server:
+        return run_json([program("load"), HOST, server.said, *map(str, load)])
 
 
 def measure_server(row, configuration, chunks):
-    argv = [program("server"), "epoll", configuration.way]
-    with running(argv, configuration.env()) as server:
-        return run_json(load_argv(row, configuration, server.said, chunks))
+    many = (2, row.connections) if configuration.stalls else (chunks, row.per_chunk)
+    return under_load(configuration, row.connections, HABIT_LEARNED * row.connections, *many)
 
 
 def system_calls_of(argv, start):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from . import configurations as conf
 from . import real
-from .exchanges import HOST
-from .machine import found, pinned, program, run_json, running
+from .exchanges import HOST, under_load
+from .machine import found, pinned, program, run_json
 from .rounds import paired
 
 DEPTH = 16
@@ -39,8 +39,7 @@ REAL = Amount(600, 20, 20)
 def of_ours(connections):
     def once(configuration):
         amount = STALLED if configuration.stalls else MANY
-        with running([program("server"), "epoll", configuration.way], configuration.env()) as server:
-            return run_json([program("load"), HOST, server.said, str(connections), *amount.argv()])
+        return under_load(configuration, connections, *amount.argv())
     return once
 
 

@@ -4,8 +4,8 @@
 from contextlib import nullcontext
 
 from . import configurations as conf
-from .exchanges import HABIT_LEARNED, HOST
-from .machine import pinned, program, run_json, running
+from .exchanges import HABIT_LEARNED, under_load
+from .machine import pinned
 from .rounds import paired
 
 CONFIGURATIONS = [conf.ONE, conf.MORE, conf.BY_HAND[0], *conf.UNSTALL[:2]]
@@ -23,9 +23,6 @@ def warm_up(connections):
 
 def measure(kind, connections, on_one_core, rounds, exchanges):
     def once(configuration):
-        argv = [program("server"), kind, configuration.way]
-        with running(argv, configuration.env()) as server:
-            return run_json([program("load"), HOST, server.said, str(connections),
-                             str(warm_up(connections)), "10", str(exchanges // 10)])
+        return under_load(configuration, connections, warm_up(connections), 10, exchanges // 10, kind=kind)
     with pinned() if on_one_core else nullcontext():
         return paired(CONFIGURATIONS, once, rounds)
