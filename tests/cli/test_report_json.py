@@ -37,6 +37,7 @@ def test_a_table_comes_back(tmp_path):
     assert (connection["peer"], connection["local"], connection["exchanges"]) == \
         ("127.0.0.1:8080", "127.0.0.1:40000", 100)
     assert connection["exchange"]["steps"] == 4
+    assert [count for _, count in connection["exchange"]["buckets"]] == [100]
 
 
 COUNTERS = re.findall(r'NAME\([A-Z]\w+,\s*(\w+),', re.sub(r"\\\n", "", (

@@ -203,14 +203,14 @@ void json_bin(struct json *j, double from_ns, double to_ns, uint64_t count) {
 }
 
 void json_counts(struct json *j, const char *key, unsigned steps, const void *counts, size_t n, size_t size) {
-    const uint32_t *small = counts;
-    const uint64_t *large = counts;
     json_object(j, key);
     json_unsigned(j, "steps", steps);
     json_array(j, "buckets");
     j->compact++;
     for (size_t i = 0; i < n; i++) {
-        uint64_t count = size == sizeof(*small) ? small[i] : large[i];
+        uint64_t count = size == sizeof(uint16_t)   ? ((const uint16_t *)counts)[i]
+                         : size == sizeof(uint32_t) ? ((const uint32_t *)counts)[i]
+                                                    : ((const uint64_t *)counts)[i];
         if (!count)
             continue;
         json_array(j, NULL);

@@ -44,7 +44,7 @@ void json_real(struct json *j, const char *key, double value); /* not finite: nu
 void json_bin(struct json *j, double from_ns, double to_ns, uint64_t count);
 
 /* A histogram, {"steps": N, "buckets": [[number, count], ...]}, without its empty buckets.  `counts` is an
- * array of 32 or 64 bits each. */
+ * array of 16, 32 or 64 bits each. */
 #define json_histogram(j, key, steps, counts) \
     json_counts(j, key, steps, counts, sizeof(counts) / sizeof((counts)[0]), sizeof((counts)[0]))
 void json_counts(struct json *j, const char *key, unsigned steps, const void *counts, size_t n, size_t size);
