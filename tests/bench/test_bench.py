@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The benchmark's programs send as their names say; the simulator counts right; no hot path has grown.
+"""The benchmark's programs send as their names say; no hot path has grown.
 
 No time is judged here.
 """
@@ -15,7 +15,6 @@ from measure.exchanges import HOST, ROWS, client_argv, client_calls
 from measure.machine import LIB, found, program, run, run_json, running
 from measure.rounds import paired, spread
 
-RECORDINGS = sorted((Path(__file__).parent / "recordings").glob("*.txt"))
 CLIENT_ROWS = [row for row in ROWS if not row.connections]
 
 
@@ -122,47 +121,6 @@ def test_a_configuration_that_stalls_runs_in_few_rounds():
 def test_each_connection_of_the_scale_has_learned_its_habit(name, point):
     connections = point[1]
     assert scale.warm_up(connections) / connections >= exchanges.HABIT_LEARNED, name
-
-
-# ---- the simulator --------------------------------------------------------
-
-
-def simulated(text, tmp_path):
-    """strategy -> (segments, added calls, missed turns)"""
-    recording = tmp_path / "recording.txt"
-    recording.write_text(text, encoding="ascii")
-    lines = run([program("simulate"), str(recording)]).splitlines()[2:]
-    return {line.split()[0]: tuple(map(float, line.split()[1:])) for line in lines}
-
-
-def test_simulated_pairs(tmp_path):
-    table = simulated("write 200\nwrite 100\nread 200\n" * 1000, tmp_path)
-    assert table["foreseen"][0] == 1
-    assert table["auto"][0] < 1.01 and table["auto"][1] < 0.01 and table["auto"][2] < 5
-    assert table["cork"][0] == 1 and table["cork"][1] == 1
-    assert table["coalesce"][0] == 1 and table["coalesce"][1] == -1
-    assert table["nodelay"][0] == 2 and table["off"][1] == 0
-
-
-def test_simulated_whole_messages_are_left_alone(tmp_path):
-    table = simulated("write 300\nread 200\n" * 100, tmp_path)
-    assert table["auto"] == table["off"] == (1, 0, 0)
-
-
-@pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: path.stem)
-def test_recordings_are_cured(recording):
-    lines = run([program("simulate"), str(recording)]).splitlines()[2:]
-    table = {line.split()[0]: [float(n) for n in line.split()[1:4]] for line in lines}
-    assert table["coalesce"][0] <= table["foreseen"][0] + 1e-6 or table["coalesce"][0] <= table["off"][0]
-    assert table["auto"][0] <= table["off"][0] + 1e-6, "more segments than bare"
-    assert table["auto"][1] <= table["cork"][1] + 1e-6, "more calls than holding everything"
-
-
-def test_frontier():
-    lines = [line.split() for line in run([program("simulate"), "frontier"]).splitlines()[2:]]
-    points = [(float(words[-2]), float(words[-1])) for words in lines]
-    assert points[0] == (0, 0.8) and points[-1] == (2, 0)
-    assert points == sorted(points), "each fewer push costs segments"
 
 
 # ---- instructions ---------------------------------------------------------

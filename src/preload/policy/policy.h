@@ -161,8 +161,8 @@ struct policy_action {
 
 /* Without a window a wrong guess delays bytes by 200 ms.  So `auto` then holds only after HABIT quick
  * turns in a row.  A turn is quick if a tracked call ended it and no gap between its writes, or between
- * its last write and its end, exceeded HABIT_GAP_NS.  docs/decisions.md has the simulation that gave
- * the number. */
+ * its last write and its end, exceeded HABIT_GAP_NS.  docs/decisions.md has the table that gave the
+ * number. */
 enum { HABIT = 16, HABIT_GAP_NS = 1000000 };
 
 static inline bool policy_learns_habit(const struct policy *p) {

@@ -12,11 +12,11 @@ import time
 
 from . import (attached, bill, exchanges, host_scan, instructions, overhead, path, pipelined, real, report,
                scale, statistics_cost, tails)
-from .machine import BUILD, CORE, ROOT, found, program, run, say
+from .machine import BUILD, CORE, ROOT, found, program, say
 
 SECTIONS = [row.name for row in exchanges.ROWS] + [
     "pipelined", "bill", "calls", "start", "memory", "thread", "statistics", "tails", "scan", "attach",
-    "scale", "path", "real", "instructions", "prediction"]
+    "scale", "path", "real", "instructions"]
 FULL_ONLY = {"scale", "path", "real", "tails", "statistics"}  # unless named by --only
 
 
@@ -137,10 +137,6 @@ def measure_section(name, o, results):
             results["skipped"]["instructions"] = "no valgrind"
         else:
             results["instructions"] = instructions.added()
-    elif name == "prediction":
-        recordings = sorted(str(p) for p in (ROOT / "tests/bench/recordings").glob("*.txt"))
-        results["prediction"] = run([program("simulate"), *recordings])
-        results["frontier"] = run([program("simulate"), "frontier"])
     for section in ("memory", "start") if name == "start" else (name,):
         say(report.told(section, results))
     for what, reason in results["skipped"].items():

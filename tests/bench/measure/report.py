@@ -169,12 +169,6 @@ def sections(results):
         yield "path", "A long path (round trip 20 ms)", path_table(results["path"])
     for name, rows in results.get("real", {}).items():
         yield "real", name, real_table(rows)
-    if "prediction" in results:
-        yield "prediction", "Prediction", (
-            paragraph("`bench-simulate` plays recorded sequences through the library's own policy. Segments "
-                      "and added system calls are per exchange; `missed` counts turns whose end was not "
-                      "predicted.")
-            + "\n\n```\n" + results["prediction"] + results["frontier"] + "```")
 
 
 def told(section, results):
