@@ -59,9 +59,9 @@ def test_json_has_standard_output_to_itself(peer, authors):
     assert page.stdout.startswith("<!DOCTYPE html>") and page.stderr == "done\n"
     with open("/dev/full", "w", encoding="utf-8") as full:
         lost = subprocess.run([COMMAND, "observe", "--json", "--", authors, *peer.target, "10"], check=False,
-                              stdout=full, stderr=subprocess.PIPE, text=True)
+                              env=bare_env(), stdout=full, stderr=subprocess.PIPE, text=True)
         failed = subprocess.run([COMMAND, "observe", "--json", "--", "sh", "-c", "exit 3"], stdout=full,
-                                stderr=subprocess.DEVNULL, check=False)
+                                env=bare_env(), stderr=subprocess.DEVNULL, check=False)
     assert lost.stderr == "done\nunstall observe: standard output: No space left on device\n"
     assert (lost.returncode, failed.returncode) == (125, 3)  # it was 0: the report was nowhere
 
