@@ -118,7 +118,7 @@ def test_scan_tells_the_pair_that_stalls(way):
     assert pattern["behind"] and [write["bytes"] for write in pattern["occurrences"][0]] == [9, 33]
 
 
-def test_where_it_was_cured_the_one_that_had_to_be_seen_is_no_verdict(tmp_path):
+def test_where_it_was_cured_the_one_that_had_to_be_seen_is_no_verdict():
     """In auto the report said that the program stalls, and to start it in auto."""
     def attempt():
         with stats_directory() as folder:

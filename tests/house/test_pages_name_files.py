@@ -20,9 +20,6 @@ NAMED = re.compile(r"`([\w.][\w./-]*)`")
 FOLDERS = re.compile(r"(?:src|tests|scripts|docs|data|\.ci)/")
 ENDING = re.compile(r"\.(?:c|h|py|def|S|md|supp|build)$")
 
-# Pages that name files of other commits or of other projects.
-PAST = {"tests/mutants/README.md"}
-
 
 def pages():
     """The pages of the tree: the ones in git, or all where it is no working tree (a release)."""
@@ -83,8 +80,7 @@ def test_a_page_leads_to_what_is_there(page, names):
     path = Path(SOURCE_ROOT) / page
     text = path.read_text(encoding="utf-8")
     assert broken_links(text, path.parent) == []
-    if page not in PAST:
-        assert missing_files(text, names) == []
+    assert missing_files(text, names) == []
 
 
 def maker(text):

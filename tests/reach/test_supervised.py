@@ -242,7 +242,7 @@ def test_what_cannot_be_done_is_refused(words, said, unprivileged):
     assert said in done.stderr
 
 
-def test_an_old_kernel_is_named(unprivileged):
+def test_an_old_kernel_is_named():
     binary = own("raw", "-static")
     old = ["setarch", "--uname-2.6", COMMAND, "run", binary, "127.0.0.1", "1", "1"]
     done = run(old, bare_env(), check=False)
