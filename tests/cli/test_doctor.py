@@ -199,6 +199,16 @@ def test_sockets_of_each_kind():
             assert line.split()[-1] == word and len(line) <= 80
 
 
+def test_a_program_has_the_name_by_which_it_was_started(tmp_path):
+    """Of Debian's redis-server, a link, `doctor` advised to start redis-check-rdb, and `scan` named that."""
+    for file, link, name in (("check-rdb", "server", "server"), ("shell3.11", "shell3", "shell3.11")):
+        shutil.copy("/bin/cat", tmp_path / file)
+        (tmp_path / link).symlink_to(file)
+        with waiting("sh", "-c", 'echo; exec "$0"', tmp_path / link) as (pid, _):
+            wait_for(lambda pid=pid, link=link: Path(f"/proc/{pid}/comm").read_text("ascii") == f"{link}\n")
+            assert told(pid)["process"]["program"] == str(tmp_path / name)
+
+
 def test_the_command_to_type_has_the_arguments():
     """It named the program alone: `unstall run -- /usr/bin/python3.11`."""
     script = "import sys; print(1, flush=True); sys.stdin.read()"

@@ -160,7 +160,7 @@ static uid_t owner_of(pid_t pid) {
 /* A program of root's that another started (sudo by a link of such a name) is none of ours. */
 static bool is_this_command(pid_t pid) {
     char program[PATH_MAX];
-    const char *name = strrchr(process_program(pid, program, sizeof(program)), '/');
+    const char *name = strrchr(process_file(pid, program, sizeof(program)), '/');
     return !name || strncmp(name + 1, "unstall", 7) == 0; /* not to be read: its owner decides */
 }
 

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 
 #include "clock_ns.h"
@@ -49,10 +50,24 @@ bool process_has_command(pid_t pid) {
     return process_text(pid, "cmdline", some, sizeof(some)) > 0;
 }
 
-const char *process_program(pid_t pid, char *path, size_t size) {
+const char *process_file(pid_t pid, char *path, size_t size) {
     char link[PROCESS_PATH];
     ssize_t n = readlink(process_path(pid, "exe", link), path, size - 1);
     path[n > 0 ? n : 0] = '\0';
+    return path;
+}
+
+const char *process_program(pid_t pid, char *path, size_t size) {
+    char link[PROCESS_PATH], other[PATH_MAX];
+    const char *name = strrchr(process_file(pid, path, size), '/');
+    struct process_stat s;
+    struct stat file, named;
+    if (!name++ || !process_stat(pid, &s) || strncmp(name, s.name, strlen(s.name)) == 0)
+        return path;
+    snprintf(other, sizeof(other), "%.*s%s", (int)(name - path), path, s.name);
+    if (stat(process_path(pid, "exe", link), &file) == 0 && stat(other, &named) == 0 &&
+        file.st_ino == named.st_ino && file.st_dev == named.st_dev)
+        snprintf(path, size, "%s", other);
     return path;
 }
 
