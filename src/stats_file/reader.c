@@ -154,11 +154,13 @@ int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) 
     if (failed)
         return failed;
     if (s.has_file) {
-        /* If the process lives in another mount namespace, the path is below its own root. */
+        /* If the process lives in another mount namespace, the path is below its own root, and if it has
+         * changed its root there, the end of the path is. */
         if ((size_t)snprintf(path, size, "%s", s.path) < size && is_file(path, &s))
             return 0;
-        if ((size_t)snprintf(path, size, "/proc/%d/root%s", (int)pid, s.path) < size && is_file(path, &s))
-            return 0;
+        for (const char *at = s.path; at; at = strchr(at + 1, '/'))
+            if ((size_t)snprintf(path, size, "/proc/%d/root%s", (int)pid, at) < size && is_file(path, &s))
+                return 0;
         fail(error, "%d: its statistics file %s %s; start the program anew", (int)pid, s.path,
              s.is_deleted ? "has been deleted" : "cannot be reached");
     } else if (s.has_library) {

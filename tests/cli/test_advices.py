@@ -10,8 +10,8 @@ import subprocess
 
 import pytest
 
-from harness import (COMMAND, SOURCE_ROOT, bare_env, cgroup, need_namespaces, need_root, preload_env, run,
-                     spawned, stats_directory, unstall)
+from harness import (COMMAND, LIB, SOURCE_ROOT, bare_env, cgroup, need_namespaces, need_root, preload_env,
+                     run, spawned, stats_directory, unstall)
 from stats_files import PROGRAMS
 from talkers import STALLER, staller, talking_server
 
@@ -138,6 +138,28 @@ def test_of_a_container_a_report_advises_what_is_typed_here(peer, folder):
         commands = advised(unstall("report", process.pid).stdout.rpartition("\n\nNext")[2])
         assert commands == [["unstall", "set", str(process.pid), "auto"]]
         works(*commands, "--wait", "0")
+
+
+# A tmpfs that nobody else sees, with the statistics, becomes the root.
+CHANGED_ROOT = """import os, socket, sys
+with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as one:
+    one.sendall(b"a")
+os.chroot(sys.argv[1])
+print("done", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_of_a_root_in_mounts_of_its_own_the_statistics_are_found(tmp_path):
+    """Its statistics file "cannot be reached; start the program anew"."""
+    need_namespaces("--mount")
+    (tmp_path / "inside").mkdir()
+    script = f"""mount -t tmpfs none {tmp_path} && mkdir -p -m 700 {tmp_path}/inside
+export LD_PRELOAD={LIB} UNSTALL_STATS={tmp_path}/inside && exec "$@" {tmp_path}"""
+    with spawned(["unshare", "--mount", "sh", "-c", script, "sh", "/usr/bin/python3", "-c", CHANGED_ROOT],
+                 stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "done\n"
+        assert unstall("report", process.pid).stdout.startswith("python3")
 
 
 def test_of_a_service_a_report_advises_its_drop_in(peer, folder):
