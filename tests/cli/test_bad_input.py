@@ -203,15 +203,27 @@ def test_no_rights(words):
     assert "expected a statistics file" not in done.stderr  # which it may be
 
 
-def test_no_rights_to_see_what_is_attached():
-    """The name was said to be none that `attach --list` shows."""
+@pytest.mark.parametrize("words, begin", [(["detach", "pid-4711"], "unstall detach: pid-4711"),
+                                          (["attach", "--list"], "unstall attach")], ids=str)
+def test_no_rights_to_see_what_is_attached(words, begin):
+    """The name was said to be none that `attach --list` shows, which said "Permission denied" alone."""
     need_root("may become another user, and mount")
     script = ('mount -t bpf none /sys/fs/bpf && mkdir -m 700 /sys/fs/bpf/unstall && '
-              'exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@" detach pid-4711')
+              'exec setpriv --reuid=65534 --regid=65534 --clear-groups "$@"')
     with command_of_everybody() as command:
-        done = run(["unshare", "-m", "sh", "-c", script, "sh", command], bare_env(), check=False, timeout=60)
+        done = run(["unshare", "-m", "sh", "-c", script, "sh", command, *words], bare_env(), check=False,
+                   timeout=60)
     assert (done.returncode, done.stderr) == (
-        125, "unstall detach: pid-4711: /sys/fs/bpf/unstall: Permission denied\n")
+        125, f"{begin}: /sys/fs/bpf/unstall: Permission denied; run this as root\n")
+
+
+def test_an_engine_of_containers_that_hangs_is_named(tmp_path):
+    """The scan hung as long as it did."""
+    (tmp_path / "podman").write_text("#!/bin/sh\nexec sleep 100\n", "ascii")
+    (tmp_path / "podman").chmod(0o755)
+    done = unstall("scan", "--container", "no-such-thing", timeout=60,
+                   env=bare_env(PATH=f"{tmp_path}:{os.environ['PATH']}"))
+    refused(done, names="no-such-thing: podman inspect: no answer within 10 s; give the beginning of its id")
 
 
 @pytest.mark.parametrize("words", [["doctor"], ["scan", "--source", "sampled", "--pid"]], ids=spoken)
@@ -232,9 +244,11 @@ def test_without_systemd_no_unit_is_said_to_be_enabled_by_a_command():
 
 
 @pytest.mark.parametrize("words", [["status"], ["status", "--json"], ["enable"], ["disable"],
-                                   ["scan", "--unit"]], ids=spoken)
+                                   ["scan", "--unit"], ["attach", "--unit"], ["detach", "--unit"],
+                                   ["ab", "--live", "--unit"]], ids=spoken)
 def test_where_a_unit_is_wanted_a_process_is_sent_to_doctor(words):
-    """`status 4711` told of a unit 4711.service, which has no drop-in."""
+    """`status 4711` told of a unit 4711.service, which has no drop-in, and `attach --unit 4711` that it does
+    not run."""
     refused(unstall(*words, "4711"), names="4711: is no name of a unit; of a process: unstall doctor 4711\n")
 
 

@@ -68,10 +68,10 @@ def test_a_unit_is_cured_by_its_name_and_put_back(c, where, mode):
     command = where(c)
     assert stalls(c, OURS)
     said = command("attach", "--detach", "--unit", OUR_UNIT, "--mode", mode).stderr
-    assert said.startswith(f"unstall attach: unit {OUR_UNIT}: TCP_NODELAY ")
+    assert said.startswith(f"unstall attach: unit {OUR_UNIT}.service: TCP_NODELAY ")
     assert is_cured(c, OURS)
     assert stalls(c, OTHER)
-    assert re.search(rf"unit {OUR_UNIT}, mode {mode}, .* [1-9]\d* cured; detached",
+    assert re.search(rf"unit {OUR_UNIT}.service, mode {mode}, .* [1-9]\d* cured; detached",
                      command("attach", "--list").stdout)
     command("detach", "--unit", OUR_UNIT)
     assert stalls(c, OURS)
@@ -98,4 +98,4 @@ def test_the_command_in_the_foreground_ends_with_the_cgroup_of_the_unit(c):
     with attached("--unit", OUR_UNIT) as a:
         assert is_cured(c, OURS)
         c.systemctl("restart", OUR_UNIT)
-        assert a.wait() == 0 and f"unit {OUR_UNIT}: the cgroup was removed" in a.said
+        assert a.wait() == 0 and f"unit {OUR_UNIT}.service: the cgroup was removed" in a.said

@@ -526,7 +526,7 @@ def test_a_server_that_no_preload_reaches_is_refused_run_and_attached(c):
     c.unstall("attach", "--detach", "--unit", GO.unit)
     seen = talk(c, COUNT, GO)[GO.port]
     assert len(seen.stalls) <= 2  # a connection is cured once a stall of it is proved
-    assert re.search(rf"unit {GO.unit}\n +attached since .*; 1 connection cured\n",
+    assert re.search(rf"unit {GO.unit}.service\n +attached since .*; 1 connection cured\n",
                      c.unstall("status").stdout)
     c.unstall("detach", "--unit", GO.unit)
     assert len(talk(c, COUNT, GO)[GO.port].stalls) > COUNT / 2

@@ -38,7 +38,7 @@ class Carrier:
 
     def __init__(self, options, words):
         self.argv = [options.unstall, "attach", *options.target, *words]
-        self.name = " ".join(options.target)
+        self.name, self.target = " ".join(options.target), options.target[-1]
         self.process = {"pid": options.pid or "kernel", "started_ns": time.time_ns(), "rows": [],
                         "connections": []}
         self.existed = self.missed = 0
@@ -56,7 +56,7 @@ class Carrier:
                 if self._child.wait() < 0:
                     raise BadFile(self._not_put_back())
                 why = (self.complaints() or ["ended"])[-1]
-                raise BadFile(why if self.name in why else f"{self.name}: without the library: {why}")
+                raise BadFile(why if self.target in why else f"{self.name}: without the library: {why}")
         except BaseException:
             self.__exit__()
             raise

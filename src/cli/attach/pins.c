@@ -14,6 +14,7 @@
 #include "array.h"
 #include "attach.h"
 #include "closing.h"
+#include "reader.h"
 
 void attach_pin_path(const char *name, enum pin pin, char path[PIN_PATH]) {
     static const char *const pins[] = {
@@ -36,7 +37,8 @@ int attach_pin_open(const char *name, enum pin pin) {
 /* ---- the folder of all ------------------------------------------------------------ */
 
 static int explain(int failed, char error[ATTACH_ERROR]) {
-    snprintf(error, ATTACH_ERROR, "%s: %s", ATTACH_FOLDER, strerror(-failed));
+    snprintf(error, ATTACH_ERROR, "%s: %s%s", ATTACH_FOLDER, strerror(-failed),
+             reader_refused(-failed, ROOT));
     return failed;
 }
 

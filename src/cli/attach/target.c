@@ -88,13 +88,11 @@ static int take_folder(struct attach_target *t, const char *mount, const char *b
     return 0;
 }
 
-/* The cgroup with the unit's name as its folder; a name without an end is a service's. */
-static int take_unit(struct attach_target *t, char *mount, const char *unit,
+/* The cgroup with the unit's name as its folder. */
+static int take_unit(struct attach_target *t, char *mount, const char *name,
                      char error[ATTACH_ERROR]) {
-    char name[256];
     char *const roots[] = {mount, NULL};
     int failed = -ENOENT;
-    snprintf(name, sizeof(name), "%s%s", unit, strchr(unit, '.') ? "" : ".service");
     FTS *walk = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_NOSTAT, NULL);
     for (const FTSENT *e; walk && failed == -ENOENT && (e = fts_read(walk));)
         if (e->fts_info == FTS_D && e->fts_level > 0 && strcmp(e->fts_name, name) == 0)
@@ -109,12 +107,10 @@ static int take_unit(struct attach_target *t, char *mount, const char *unit,
 
 static int take_container(struct attach_target *t, const char *mount, const char *which,
                           char error[ATTACH_ERROR]) {
-    char path[ATTACH_CGROUP];
-    pid_t pid = scan_container_pid(which);
+    char path[ATTACH_CGROUP], why[CONTAINER_WHY];
+    pid_t pid = scan_container_pid(which, why);
     if (pid == 0)
-        return refuse(error, ESRCH,
-                      "%s: no such container runs; give its name or the beginning of its id",
-                      which);
+        return refuse(error, ESRCH, "%s", why);
     if (!cgroup_of(pid, path) || strcmp(path, "/") == 0)
         return refuse(error, ENOENT,
                       "%s: the container has no cgroup of its own in cgroup v2; give its "
@@ -147,12 +143,12 @@ bool attach_name(const struct attach_wish *w, struct attach_target *t) {
     if (w->pid) {
         snprintf(t->name, sizeof(t->name), "pid-%d%s%s", (int)w->pid, between, port);
         snprintf(t->text, sizeof(t->text), "process %d%s%s", (int)w->pid, comma, words);
-    } else if (w->all || !(w->cgroup || w->unit || w->container)) {
+    } else if (w->all || !(w->cgroup || w->unit[0] || w->container)) {
         snprintf(t->name, sizeof(t->name), "%s", w->port ? port : "all");
         snprintf(t->text, sizeof(t->text), "%s", w->port ? words : "this host");
     } else {
-        const char *kind = w->cgroup ? "cgroup" : w->unit ? "unit" : "container";
-        const char *what = w->cgroup ? w->cgroup : w->unit ? w->unit : w->container;
+        const char *kind = w->cgroup ? "cgroup" : w->unit[0] ? "unit" : "container";
+        const char *what = w->cgroup ? w->cgroup : w->unit[0] ? w->unit : w->container;
         snprintf(t->name, sizeof(t->name), "cgroup-%llu%s%s", (unsigned long long)t->cgroup,
                  between, port);
         snprintf(t->text, sizeof(t->text), "%s %.80s%s%s", kind, what, comma, words);
@@ -169,7 +165,7 @@ int attach_find(const struct attach_wish *w, struct attach_target *t, char error
         return refuse(error, ENOENT, NO_CGROUP);
     if (w->pid)
         failed = take_process(t, mount, w->pid, error);
-    else if (w->unit)
+    else if (w->unit[0])
         failed = take_unit(t, mount, w->unit, error);
     else if (w->container)
         failed = take_container(t, mount, w->container, error);

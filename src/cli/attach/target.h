@@ -9,12 +9,13 @@
 
 #include "bpf/shared.h"
 
-enum { ATTACH_NAME = 64, ATTACH_ERROR = 2560 };
+enum { ATTACH_NAME = 64, ATTACH_ERROR = 2560, ATTACH_UNIT = 256 /* as UNIT_NAME_MAX of systemd */ };
 
 /* The target as the user named it: one of the first four members, or `all`, or a port alone. */
 struct attach_wish {
     pid_t pid;
-    const char *cgroup, *unit, *container;
+    char unit[ATTACH_UNIT]; /* nginx.service */
+    const char *cgroup, *container;
     bool all;
     uint16_t port;
 };

@@ -36,8 +36,9 @@ bool scan_cgroup_matches(const char *path, const char *wanted);
  * that is nearly the same in `found`, or "". */
 bool scan_cgroup_find(const char *word, char found[SCAN_CGROUP]);
 
-/* A process of the container with this id (its first digits, at least 4) or name; 0: none.
- * podman or docker finds the name. */
-pid_t scan_container_pid(const char *which);
+/* A process of the container with this id (its first digits, at least 4) or name, which podman or docker
+ * finds; 0: none, and `why`. */
+enum { CONTAINER_WHY = 192 };
+pid_t scan_container_pid(const char *which, char why[CONTAINER_WHY]);
 
 #endif

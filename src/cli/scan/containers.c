@@ -3,17 +3,14 @@
  * What the user names: cgroups and units in which processes are; containers by id, which is in the cgroups
  * of their processes, and by name, which the program that started them knows.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <string.h>
-#include <sys/wait.h>
 
+#include "answer.h"
 #include "args.h"
 #include "owners.h"
 #include "process_stat.h"
 
-extern char **environ;
+enum { ANSWER_S = 10 };
 
 /* Keeps in `near` the part of the path, or the whole path for a word with a slash, that differs least from
  * the word. */
@@ -68,35 +65,23 @@ static pid_t by_id(const char *id) {
     return found;
 }
 
-/* The number that `PROGRAM inspect` prints; 0: it is not there, or knows no such container. */
-static pid_t ask(char *program, char *name) {
-    char inspect[] = "inspect", format[] = "--format", pid[] = "{{.State.Pid}}", end[] = "--";
-    char *const argv[] = {program, inspect, format, pid, end, name, NULL};
-    posix_spawn_file_actions_t actions;
-    char text[32] = "";
-    int ends[2], status;
-    pid_t child;
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return 0;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    int failed = posix_spawnp(&child, program, &actions, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    ssize_t n = failed ? 0 : read(ends[0], text, sizeof(text) - 1);
-    close(ends[0]);
-    while (!failed && waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    return n > 0 ? (pid_t)strtol(text, NULL, 10) : 0;
+/* The number that `PROGRAM inspect` prints; 0: it is not there, knows no such container, or hangs. */
+static pid_t ask(const char *program, const char *name, char why[CONTAINER_WHY]) {
+    const char *const words[] = {program, "inspect", "--format", "{{.State.Pid}}", "--", name, NULL};
+    bool late;
+    FREED char *text = NULL;
+    int failed = answer_of(words, ANSWER_S, false, &text, &late);
+    if (late && text)
+        snprintf(why, CONTAINER_WHY, "%.100s: %s inspect: %s; give the beginning of its id", name, program,
+                 text);
+    return !failed && text ? (pid_t)strtol(text, NULL, 10) : 0;
 }
 
-pid_t scan_container_pid(const char *which) {
-    char podman[] = "podman", docker[] = "docker";
-    FREED char *name = strdup(which);
+pid_t scan_container_pid(const char *which, char why[CONTAINER_WHY]) {
+    snprintf(why, CONTAINER_WHY, "%.100s: no such container runs; give its name or the beginning of its id",
+             which);
     pid_t pid = by_id(which);
-    if (!pid && name)
-        pid = ask(podman, name);
-    return pid || !name ? pid : ask(docker, name);
+    if (!pid)
+        pid = ask("podman", which, why);
+    return pid ? pid : ask("docker", which, why);
 }

@@ -2,21 +2,14 @@
 #include "systemctl.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <string.h>
-#include <sys/wait.h>
 
-#include "clock_ns.h"
+#include "answer.h"
 #include "closing.h"
 #include "errors.h"
 
-extern char **environ;
-
-enum { SAID_MOST = 4 << 20, WORDS_MOST = 16, ANSWER_S = 25, ACTION_S = 900 };
+enum { WORDS_MOST = 16, ANSWER_S = 25, ACTION_S = 900 };
 
 bool manager_runs(const struct manager *m) {
     if (!m->user)
@@ -31,54 +24,6 @@ bool manager_runs(const struct manager *m) {
 
 /* ---- the child ------------------------------------------------------- */
 
-/* Until its end, or for so long: then *late. */
-static char *read_all(int fd, int seconds, bool *late) {
-    struct pollfd input = {.fd = fd, .events = POLLIN};
-    uint64_t end = clock_ns(CLOCK_MONOTONIC) + (uint64_t)seconds * 1000000000;
-    size_t used = 0, size = 0;
-    char *text = NULL;
-    for (;;) {
-        if (size - used < 4096 && size < SAID_MOST) {
-            char *more = realloc(text, size + 65536);
-            if (!more)
-                break;
-            text = more;
-            size += 65536;
-        }
-        if (size - used < 2)
-            break;
-        uint64_t now = clock_ns(CLOCK_MONOTONIC);
-        int ready = now < end ? poll(&input, 1, (int)((end - now + 999999) / 1000000)) : 0;
-        if (ready < 0 && errno == EINTR)
-            continue;
-        *late = ready == 0;
-        if (*late)
-            break;
-        ssize_t n = read(fd, text + used, size - used - 1);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        used += (size_t)n;
-    }
-    if (text)
-        text[used] = '\0';
-    return text;
-}
-
-static int start(const char *const *words, int output, pid_t *child) {
-    posix_spawn_file_actions_t actions;
-    if (posix_spawn_file_actions_init(&actions) != 0)
-        return -ENOMEM;
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, output, 1);
-    posix_spawn_file_actions_adddup2(&actions, output, 2);
-    int error =
-        posix_spawnp(child, words[0], &actions, NULL, (char *const *)(uintptr_t)words, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    return -error;
-}
-
 static bool hangs; /* it has not answered once; the next question waits a second only */
 
 /* A restart lasts as long as the unit's start, and goes on in systemd without us; daemon-reload runs all
@@ -89,39 +34,6 @@ static int limit_of(const char *command) {
     bool acts = strcmp(command, "restart") == 0 || strcmp(command, "start") == 0 ||
                 strcmp(command, "daemon-reload") == 0;
     return acts ? ACTION_S : ANSWER_S;
-}
-
-/* Ends the child, which has not answered in time. */
-static char *give_up(pid_t child, char *text, int seconds) {
-    free(text);
-    kill(child, SIGKILL);
-    return asprintf(&text, "no answer within %d s; systemd or its bus hangs", seconds) < 0 ? NULL : text;
-}
-
-/* Its exit code, or -errno if it could not be run; *text: its output and its errors. */
-static int run(const char *const *words, int seconds, char **text) {
-    int ends[2], status = 0;
-    pid_t child = 0;
-    bool late = false;
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return -errno;
-    fflush(NULL);
-    signal(SIGCHLD, SIG_DFL); /* an inherited SIG_IGN would hide that it has failed */
-    int code = start(words, ends[1], &child);
-    close(ends[1]);
-    if (code == 0) {
-        *text = read_all(ends[0], seconds, &late);
-        if (late)
-            *text = give_up(child, *text, seconds);
-        hangs |= late;
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-            ;
-        code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    }
-    close(ends[0]);
-    for (size_t n = *text ? strlen(*text) : 0; n > 0 && (*text)[n - 1] == '\n';)
-        (*text)[--n] = '\0';
-    return code;
 }
 
 char *systemctl(const struct manager *m, bool quiet, const char *verb, const char *const *options,
@@ -135,14 +47,17 @@ char *systemctl(const struct manager *m, bool quiet, const char *verb, const cha
         words[count++] = "--";
         words[count++] = unit;
     }
-    int code = run(words, limit_of(verb), &text);
+    bool late = false;
+    int code = answer_of(words, limit_of(verb), true, &text, &late);
+    hangs |= late;
     if (code == 0 && text)
         return text;
     if (!quiet)
-        complain("systemctl %s%s%s: %s", verb, unit ? " " : "", unit ? unit : "",
+        complain("systemctl %s%s%s: %s%s", verb, unit ? " " : "", unit ? unit : "",
                  code < 0        ? strerror(-code)
                  : text && *text ? text
-                                 : "it failed and said nothing");
+                                 : "it failed and said nothing",
+                 late ? "; systemd or its bus hangs" : "");
     free(text);
     return NULL;
 }

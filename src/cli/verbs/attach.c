@@ -19,6 +19,7 @@
 #include "process_facts.h"
 #include "process_stat.h"
 #include "steer.h"
+#include "unit.h"
 
 enum { EXIT_NOTHING = 1 };
 
@@ -86,6 +87,8 @@ static int list_all(void) {
     char error[ATTACH_ERROR] = "";
     if (attach_list(&list, &count, error) != 0)
         return complain("%s", error);
+    if (!count)
+        remark("nothing is attached");
     for (size_t i = 0; i < count; i++)
         print_state(&list[i]);
     return finish_output();
@@ -279,7 +282,7 @@ static int target_option(struct args *a, struct attach_wish *w) {
     if (args_value(a, "--cgroup", &value))
         w->cgroup = value;
     else if (args_value(a, "--unit", &value))
-        w->unit = value;
+        return unit_name(value, w->unit);
     else if (args_value(a, "--container", &value))
         w->container = value;
     else if (args_flag(a, "--all"))
@@ -307,7 +310,7 @@ static int take_process(const struct args *a, struct attach_wish *w, const char 
 /* How many targets are named; a port alone is one. */
 static int targets(const struct attach_wish *w) {
     int named =
-        (w->pid != 0) + (w->cgroup != NULL) + (w->unit != NULL) + (w->container != NULL) + w->all;
+        (w->pid != 0) + (w->cgroup != NULL) + (w->unit[0] != 0) + (w->container != NULL) + w->all;
     return named == 0 && w->port ? 1 : named;
 }
 
@@ -366,7 +369,7 @@ static int run_attach(int argc, char **argv) {
     char refused[PROCESS_WHY];
     if (r.wish.pid && process_refused(r.wish.pid, refused))
         return complain("%s", refused);
-    bool named = r.wish.unit || r.wish.container || r.wish.cgroup;
+    bool named = r.wish.unit[0] || r.wish.container || r.wish.cgroup;
     if (attach_find(&r.wish, &r.target, r.not_found) == 0)
         r.not_found[0] = '\0';
     else if (named) /* before a BPF file system is mounted for it */

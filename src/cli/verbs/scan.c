@@ -72,10 +72,10 @@ static int take_process(struct scan *s, pid_t pid) {
 }
 
 static int take_container(struct scan *s, const char *which) {
-    pid_t pid = scan_container_pid(which);
+    char why[CONTAINER_WHY];
+    pid_t pid = scan_container_pid(which, why);
     if (pid == 0)
-        return complain("%s: no such container runs; give its name or the beginning of its id",
-                        which);
+        return complain("%s", why);
     scan_process_of(pid, &s->container);
     s->survey.filter.cgroup = s->container.cgroup;
     s->survey.options.namespace_of = pid;
