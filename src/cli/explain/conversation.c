@@ -125,9 +125,10 @@ static void undecided(const struct conversation *c, uint64_t exchanges, struct f
     if (n < SOME_LEAST || (double)n < SOME * (double)all)
         return;
     snprintf(out->because, sizeof(out->because),
-             "%lu of %.80s's %lu waits for %s are as long as a stall, and nothing tells them from a slow "
+             "%lu of %.80s's %lu waits for %s%s are as long as a stall, and nothing tells them from a slow "
              "peer or a busy machine. A capture can tell (tcpdump -w)",
-             (unsigned long)n, c->program, (unsigned long)all, c->service);
+             (unsigned long)n, c->program, (unsigned long)all, c->by_server ? "its clients on " : "",
+             c->service);
 }
 
 void conversation_judge(const struct conversation *c, struct findings *out) {

@@ -82,7 +82,8 @@ uint64_t findings_count(const struct findings *f, enum stall_verdict verdict, in
 
 const char *findings_cure_where(const struct finding *r, char text[NOTE_TEXT]) {
     if (r->by_server)
-        snprintf(text, NOTE_TEXT, "run the server %s under unstall", r->service);
+        snprintf(text, NOTE_TEXT, "run the server%s%s under unstall", r->port ? " " : "",
+                 r->port ? r->service : "");
     else if (r->writer_host[0])
         snprintf(text, NOTE_TEXT, "on %s, run the client under unstall", r->writer_host);
     else
@@ -111,7 +112,7 @@ bool findings_places(const struct finding *r, char *text, size_t size) {
 }
 
 const char *findings_other_side(const struct finding *r) {
-    return r->by_server ? "the clients" : r->service[0] ? r->service : "the server";
+    return r->by_server ? "the clients" : r->port ? r->service : "the server";
 }
 
 const char *findings_cure_there(const struct finding *r, int which) {

@@ -31,7 +31,7 @@ struct finding {
     enum stall_verdict verdict; /* STALL_FOUND or STALL_ONE_WAY */
     bool by_server;             /* the writer is the server; else the client */
     bool bound;                 /* the times include the peer's own work */
-    uint16_t port;              /* of the service */
+    uint16_t port;              /* of the service; 0: it is not known, and `service` is a descriptor */
     char writer[NAME_TEXT];     /* "192.0.2.1", "192.0.2.2:80", "python3 client.py" */
     char writer_host[ENDPOINT_TEXT];
     char service[ENDPOINT_TEXT]; /* "192.0.2.2:80" */

@@ -759,12 +759,18 @@ static int verdict_on_the_file(struct strace_log *g) {
 }
 
 /* Servers with a pool of threads: one waits in epoll_wait(2) for all, another one reads. */
-static void note_unwaited(struct findings *out) {
-    if (out->unwaited >= VERDICT_LEAST && out->unwaited > out->exchanges)
-        findings_note(out,
-                      "%lu more answers came late, and the thread that read them was not seen to wait for "
-                      "them: another thread did, or the program was busy. A capture by tcpdump tells.",
-                      (unsigned long)out->unwaited);
+static void tell_unwaited(struct findings *out) {
+    char text[NOTE_TEXT];
+    if (out->unwaited < VERDICT_LEAST || out->unwaited <= out->exchanges)
+        return;
+    snprintf(text, sizeof(text),
+             "%lu answers came late, and the thread that read them was not seen to wait for them: another "
+             "thread did, or the program was busy. A capture can tell (tcpdump -w)",
+             (unsigned long)out->unwaited);
+    if (findings_count(out, STALL_FOUND, NULL) || out->because[0])
+        findings_note(out, "%s.", text);
+    else
+        memcpy(out->because, text, sizeof(text));
 }
 
 int explain_strace(FILE *in, struct findings *out) {
@@ -773,10 +779,11 @@ int explain_strace(FILE *in, struct findings *out) {
     if (connections_make(&g.connections, out)) {
         read_lines(&g, in);
         result = verdict_on_the_file(&g);
-        note_unwaited(out);
         out->of_a_day = g.time != TIME_EPOCH;
     }
-    connections_free(&g.connections);
+    connections_free(&g.connections); /* judges them */
+    if (result == 0)
+        tell_unwaited(out);
     fclose(in);
     findings_sort(out);
     return result;
