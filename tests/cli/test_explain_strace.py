@@ -332,7 +332,7 @@ def test_exchanges_that_are_left_out_are_told(tmp_path):
     found = explained(tmp_path, "".join([lines[0], *clones, *lines[1:]]))
     verdict = found["verdict"]
     assert (found["stalls"], found["notes"], verdict["kind"]) == (0, [], "cannot-tell"), verdict
-    assert verdict["because"].startswith("19 answers came late, and the thread that read them was not seen to")
+    assert verdict["because"].startswith("19 answers came late, and the thread that read them was not seen")
 
 
 @pytest.mark.parametrize("apart", [0.1, 0.4], ids=["at once", "after the answer has come"])
