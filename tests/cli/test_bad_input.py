@@ -152,6 +152,16 @@ def test_a_name_that_matches_nothing(words, code):
         refused(by_nobody(*words, "no-such-thing"), code, "no-such-thing")
 
 
+@pytest.mark.parametrize("words", [
+    ["run"], ["observe", "--time", "1"], ["doctor"], ["ab"], ["report"], ["metrics"], ["set"], ["status"],
+    ["attach"], *([*verb, option] for verb in (["scan", "--time", "1"], ["attach", "--port", "1"], ["detach"])
+                  for option in ("--unit", "--cgroup", "--container"))], ids=spoken)
+def test_an_empty_name_is_not_all(words):
+    """Of a variable that is not set: `attach --cgroup ""` cured the whole host, `observe ""` watched it."""
+    done = unstall(*words, "", timeout=30)
+    assert done.returncode in (125, 126, 127) and done.stderr.count("\n") == 1, done.stderr
+
+
 @pytest.mark.parametrize("words", [["observe"], ["report"], ["top", "--once"], ["doctor"], ["set"],
                                    ["attach"], ["detach"], ["scan", "--pid"], ["ab", "--live"]], ids=spoken)
 def test_a_number_that_is_no_process(words):

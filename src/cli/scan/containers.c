@@ -36,7 +36,7 @@ bool scan_cgroup_find(const char *word, char found[SCAN_CGROUP]) {
     bool there = false, as_unit = false;
     CLOSED_FOLDER *proc = opendir("/proc");
     snprintf(whole, sizeof(whole), "%s.service", word);
-    for (pid_t pid; !there && (pid = process_next(proc)) != 0;) {
+    for (pid_t pid; word[0] && !there && (pid = process_next(proc)) != 0;) { /* "" is not the root */
         struct scan_process p;
         scan_process_of(pid, &p);
         there = scan_cgroup_matches(p.cgroup, word);

@@ -279,7 +279,9 @@ static int fetch(const struct request *r, const char *why) {
 static int target_option(struct args *a, struct attach_wish *w) {
     const char *value = NULL;
     long number = 0;
-    if (args_value(a, "--cgroup", &value))
+    if (args_value(a, "--cgroup", &value) && !value[0]) /* of a variable that is not set */
+        return complain("--cgroup: expected a path; / is the whole host");
+    if (value)
         w->cgroup = value;
     else if (args_value(a, "--unit", &value))
         return unit_name(value, w->unit);

@@ -107,11 +107,12 @@ static int serve_host(const char *source, const char *where) {
 /* ---- the command line ------------------------------------------------------------ */
 
 static int run(int argc, char **argv) {
+    static const char what[] = "DIR or SERVICE";
     const char *word = NULL, *where = NULL, *source = NULL;
     bool of_host = false;
     const struct args_option options[] = {
         {"--host", &of_host, NULL}, {"--listen", NULL, &where}, {"--source", NULL, &source}, {0}};
-    if (!args_all(&verb_metrics, argc, argv, options, "DIR", &word))
+    if (!args_all(&verb_metrics, argc, argv, options, what, &word))
         return EXIT_OWN;
     if (of_host && word)
         return complain("--host and %s: choose one of them", word);
@@ -122,7 +123,7 @@ static int run(int argc, char **argv) {
     if (of_host)
         return serve_host(source, where);
     if (!word)
-        return args_no_word("DIR");
+        return args_no_word(what);
     return where ? serve(word, where) : print(word);
 }
 
