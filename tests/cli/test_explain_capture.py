@@ -518,6 +518,26 @@ def test_what_is_left_out_beside_a_verdict_is_a_note(tmp_path, times, words):
     assert found["verdict"]["kind"] == "stalls" and found["notes"][-1].startswith(words)
 
 
+CLIENT, RELAY, SERVER = "192.0.2.1", "192.0.2.30", "192.0.2.40"
+
+
+@pytest.mark.parametrize("side", "cs")
+@pytest.mark.parametrize("host, sizes, told", [
+    (RELAY, (200, 100), True), ("192.0.2.31", (200, 100), False), (RELAY, (200, 99), False)],
+    ids=["relay", "another host", "other sizes"])
+def test_a_relay_may_only_pass_stalls_on(tmp_path, side, host, sizes, told):
+    """A relay with TCP_NODELAY was said to write in pieces, without a word of those before it."""
+    capture = Capture()
+    ends = [(CLIENT, RELAY), (host, SERVER)]
+    for behind, (client, server) in enumerate(ends if side == "c" else ends[::-1]):
+        Dialog(capture, client=client, server=server, ports=(40000 + behind, 80 + behind)).stalls(
+            20, side=side, first=0.1 + behind * 200e-6, sizes=sizes if behind else (200, 100))
+    found = judged(tmp_path, capture)
+    assert found["stalls"] == 40
+    note = "20 stalls of .* in pieces of the same sizes: of a relay, which may only pass them on"
+    assert any(re.match(note, text) for text in found["notes"]) == told, found["notes"]
+
+
 def test_packets_missing_from_the_capture_make_no_stall(tmp_path):
     """The kernel drops packets when tcpdump is too slow."""
     dice = random.Random(5)

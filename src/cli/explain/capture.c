@@ -16,14 +16,34 @@
 /* 8192 connections at a time take 6 MiB, and 21 MiB more if each of them stalled. */
 enum { CONNECTIONS = 8192 };
 
+/* The newest stalls, and how much later a relay passes a piece on. */
+enum { STALLS_RECENT = 64, RELAYS = 4 };
+static const int64_t RELAY_NS = 5 * MS;
+
 /* The messages that were not held: the last one of each writer, service and size. */
 enum { MESSAGES_UNHELD = 1024 };
 
 /* The client delays that are worth a note.  Longer ones are connections made in advance. */
 static const int64_t CLIENT_DELAY_LEAST_NS = 100 * MS, CLIENT_DELAY_MOST_NS = 10000 * MS;
 
+struct stall {
+    struct endpoint reader;
+    bool by_server;
+    uint64_t key; /* of its sender */
+    int64_t at_ns[2]; /* beginning and rest */
+    uint32_t bytes[2];
+};
+
+/* Stalls of one sender that may be those of another. */
+struct relay {
+    uint64_t key, upstream, stalls;
+};
+
 struct capture {
     struct findings *out;
+    struct stall recent[STALLS_RECENT];
+    uint64_t stalls;
+    struct relay relays[RELAYS];
     struct table flows;
     struct table unheld; /* of struct unheld_item */
     struct waits client_delays;          /* client delays: from connected to the first data */
@@ -97,6 +117,48 @@ static void find_unheld(struct capture *c, struct finding *r) {
     }
 }
 
+/* ---- relays ----------------------------------------------------------- */
+
+/* A relay passes a stall on: its own pieces are as far apart, and the timer of its peer's acknowledgement,
+ * which began with that of its own, ends with it.  So they look like a stall of the relay, also where it has
+ * set TCP_NODELAY.  Pieces of the same sizes, just behind those that this host has read, show it. */
+static void note_stall(struct capture *c, const struct flow *f, int from, struct stall *s) {
+    struct evidence *e = f->sender[from].evidence;
+    bool found = false;
+    s->reader = f->end[!from];
+    s->by_server = from == service_of(f);
+    s->key = sender_key(f, from);
+    for (unsigned i = 0; i < STALLS_RECENT && !found; i++) {
+        const struct stall *r = &c->recent[i];
+        bool just_behind = true;
+        for (int piece = 0; piece < 2; piece++)
+            just_behind &= s->bytes[piece] == r->bytes[piece] &&
+                           s->at_ns[piece] >= r->at_ns[piece] &&
+                           s->at_ns[piece] - r->at_ns[piece] <= RELAY_NS;
+        if (!just_behind || r->key == s->key || r->by_server != s->by_server ||
+            memcmp(r->reader.address, f->end[from].address, sizeof(r->reader.address)) != 0)
+            continue;
+        if (!e->relayed)
+            e->upstream = r->key;
+        found = e->upstream == r->key;
+        e->relayed += found;
+    }
+    c->recent[c->stalls++ % STALLS_RECENT] = *s;
+}
+
+static void add_relay(struct capture *c, uint64_t key, const struct evidence *e) {
+    for (struct relay *r = c->relays; r < c->relays + RELAYS; r++)
+        if (!r->stalls || (r->key == key && r->upstream == e->upstream)) {
+            *r = (struct relay){key, e->upstream, r->stalls + e->relayed};
+            return;
+        }
+}
+
+static uint32_t stalls_of(const struct flow *f, int from) {
+    const struct evidence *e = f->sender[from].evidence;
+    return e ? e->waits.count : 0;
+}
+
 /* ---- connections into findings --------------------------------------- */
 
 static void show(const struct example *e, struct finding_example *out) {
@@ -124,6 +186,8 @@ static void add_stalls(struct capture *c, const struct flow *f, int from,
     struct finding *row = findings_row(c->out, &like);
     for (uint32_t i = 0; i < e->waits.count && i < EXAMPLES && row->waits.count + i < EXAMPLES; i++)
         show(&e->examples[i], &row->examples[row->waits.count + i]);
+    if (e->relayed > e->waits.count / 2)
+        add_relay(c, row->key, e);
     row->connections++;
     row->messages += a->messages;
     stall_waits(f, from, &row->waits);
@@ -185,7 +249,12 @@ static void take(void *context, const struct ordered *o) {
     struct flow *f = flows_find(&c->flows, s, &from);
     if (s->flags & TCP_SYN && stall_is_new_connection(f, from, s))
         flows_restart(&c->flows, f);
+    struct stall stall = {.at_ns = {f->sender[from].data_at, o->at_ns},
+                          .bytes = {f->sender[from].data_bytes, s->payload}};
+    uint32_t stalls = stalls_of(f, from);
     stall_feed(f, from, s, o->number, o->at_ns);
+    if (stalls_of(f, from) > stalls)
+        note_stall(c, f, from, &stall);
     if (f->sender[!from].unheld) {
         remember_unheld(c, f, !from);
         f->sender[!from].unheld = false;
@@ -282,6 +351,28 @@ static void reason(struct capture *c) {
 }
 
 /* ---- notes ----------------------------------------------------------- */
+
+static const struct finding *row_of(const struct findings *out, uint64_t key) {
+    for (uint32_t i = 0; i < out->row_count; i++)
+        if (out->rows[i].key == key && out->rows[i].verdict == STALL_FOUND)
+            return &out->rows[i];
+    return NULL;
+}
+
+static void note_relays(const struct capture *c) {
+    for (const struct relay *r = c->relays; r < c->relays + RELAYS; r++) {
+        const struct finding *one = row_of(c->out, r->key), *first = row_of(c->out, r->upstream);
+        if (!r->stalls || !one || !first)
+            continue;
+        findings_note(c->out,
+                      "%lu stall%s of %.60s to %.60s came with those of %.60s to %.60s, in pieces of "
+                      "the same sizes: of a relay, which may only pass them on. Cure the latter first, "
+                      "and record again.",
+                      (unsigned long)r->stalls, r->stalls == 1 ? "" : "s", one->writer,
+                      one->by_server ? "its clients" : one->service, first->writer,
+                      first->by_server ? "its clients" : first->service);
+    }
+}
 
 static void notes(struct capture *c) {
     struct findings *out = c->out;
@@ -403,6 +494,7 @@ int explain_capture(FILE *in, struct findings *out) {
             find_unheld(&c, &out->rows[i]);
         if (findings_count(out, STALL_FOUND, NULL) == 0)
             reason(&c);
+        note_relays(&c);
         notes(&c);
     }
     table_free(&c.unheld);

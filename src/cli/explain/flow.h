@@ -34,6 +34,8 @@ struct evidence {
     struct waits waits;
     struct timeline when; /* of these, and of the answered messages that did not stall */
     struct example examples[EXAMPLES];
+    uint32_t relayed;  /* of these, with a stall of another sender, whose pieces this one may pass on */
+    uint64_t upstream; /* that sender (sender_key() of capture.c) */
 };
 
 /* The data of one end that is not acknowledged yet. */
