@@ -360,7 +360,7 @@ struct stats_header {
     stats_u64 lost_connections; /* connections without a record: the ring was full of live ones */
     stats_u64 lost_rows;        /* endpoints counted in `other` */
     stats_u64 lost_patterns;
-    char program[STATS_PATH];   /* path of the executable as the kernel names it */
+    char program[STATS_PATH];   /* path of the executable, by the name by which it was started */
     char library[32];             /* version of the library */
     stats_u64 loaded_monotonic_ns; /* when the library was loaded, or the fork; 0: not known */
 } __attribute__((aligned(64)));

@@ -10,8 +10,8 @@ import subprocess
 
 import pytest
 
-from harness import (COMMAND, LIB, SOURCE_ROOT, bare_env, cgroup, need_namespaces, need_root, preload_env,
-                     run, spawned, stats_directory, unstall)
+from harness import (COMMAND, LIB, SOURCE_ROOT, bare_env, cgroup, compile_c, need_namespaces, need_root,
+                     preload_env, run, spawned, stats_directory, unstall)
 from stats_files import PROGRAMS
 from talkers import STALLER, staller, talking_server
 
@@ -138,6 +138,16 @@ def test_of_a_container_a_report_advises_what_is_typed_here(peer, folder):
         commands = advised(unstall("report", process.pid).stdout.rpartition("\n\nNext")[2])
         assert commands == [["unstall", "set", str(process.pid), "auto"]]
         works(*commands, "--wait", "0")
+
+
+def test_a_program_is_started_again_by_the_name_by_which_it_was(peer, folder, tmp_path):
+    """Of redis-server, a link, it named redis-check-rdb, which is another program by its name."""
+    shutil.copy(compile_c(PROGRAMS / "two_authors.c"), tmp_path / "check-rdb")
+    (tmp_path / "server").symlink_to("check-rdb")
+    run([tmp_path / "server", *peer.target, "8"], preload_env("observe", UNSTALL_STATS=folder))
+    text = " ".join(unstall("report", folder).stdout.split())
+    assert text.startswith("server (pid ") and text.endswith(f" -- {tmp_path}/server ..."), text
+    assert re.search(r"is written by send_header \(two_authors\.c:\d+\) in check-rdb; ", text), text
 
 
 # A tmpfs that nobody else sees, with the statistics, becomes the root.

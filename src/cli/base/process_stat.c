@@ -62,7 +62,10 @@ const char *process_program(pid_t pid, char *path, size_t size) {
     const char *name = strrchr(process_file(pid, path, size), '/');
     struct process_stat s;
     struct stat file, named;
-    if (!name++ || !process_stat(pid, &s) || strncmp(name, s.name, strlen(s.name)) == 0)
+    if (!name++ || !process_stat(pid, &s))
+        return path;
+    size_t a = strlen(name), b = strlen(s.name);
+    if (strncmp(name, s.name, a < b ? a : b) == 0)
         return path;
     snprintf(other, sizeof(other), "%.*s%s", (int)(name - path), path, s.name);
     if (stat(process_path(pid, "exe", link), &file) == 0 && stat(other, &named) == 0 &&

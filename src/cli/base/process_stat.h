@@ -36,8 +36,8 @@ size_t process_text(pid_t pid, const char *which, char *text, size_t size);
 bool process_entry(pid_t pid, const char *which, char end, const char *begin, char *text, size_t size);
 
 /* The path of the file that it runs; "": it may not be known.  Writes into `path` and returns it.
- * process_program: by the name that it goes by, if that is another one of this file, in the same folder:
- * redis-server is a link to redis-check-rdb. */
+ * process_program: by the name that it goes by, if that is another one of this file, in the same folder, and
+ * neither is the beginning of the other: redis-server is a link to redis-check-rdb. */
 const char *process_file(pid_t pid, char *path, size_t size);
 const char *process_program(pid_t pid, char *path, size_t size);
 

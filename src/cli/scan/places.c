@@ -69,7 +69,7 @@ static struct reader_file *look_at(pid_t pid) {
 #else
     r->header.machine = EM_X86_64;
 #endif
-    process_file(pid, r->header.program, sizeof(r->header.program));
+    process_program(pid, r->header.program, sizeof(r->header.program));
     reader_each_mapping(pid, take_module, r);
     return r;
 }

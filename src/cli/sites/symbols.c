@@ -108,6 +108,13 @@ static const struct symbols_module *reported(const struct symbols *s,
     return NULL;
 }
 
+/* The program may have been started by another name of its file (a link). */
+static bool is_one_file(const char *a, const char *b) {
+    struct stat x, y;
+    return strcmp(a, b) == 0 ||
+           (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_ino == y.st_ino && x.st_dev == y.st_dev);
+}
+
 /* Reports the modules' files to libdwfl. */
 static void report_modules(struct symbols *s) {
     const struct reader_file *r = s->file;
@@ -117,7 +124,7 @@ static void report_modules(struct symbols *s) {
         const struct symbols_module *before = reported(s, m);
         struct symbols_module *module = &s->module[s->module_count++];
         module->recorded = m;
-        module->program = strcmp(m->path, r->header.program) == 0;
+        module->program = is_one_file(m->path, r->header.program);
         module->file = before ? before->file : find_file(s, m);
     }
     dwfl_report_end(s->dwfl, NULL, NULL);

@@ -113,7 +113,7 @@ const struct who_tool *who_tool_for(const char *program) {
 
 const struct who_tool *who_tool_of(pid_t pid) {
     char program[PATH_MAX];
-    return who_tool_for(base_of(process_program(pid, program, sizeof(program))));
+    return who_tool_for(base_of(process_file(pid, program, sizeof(program))));
 }
 
 bool who_advice(struct prose *p, const char *program, const char *target) {

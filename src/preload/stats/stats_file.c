@@ -11,6 +11,7 @@
 #include <link.h>
 #include <linux/futex.h>
 #include <linux/magic.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/vfs.h>
 
@@ -170,6 +171,20 @@ static uint64_t loaded_ns;
 /* The linker's name for the ELF header of the library. */
 extern INTERNAL const ElfW(Ehdr) __ehdr_start;
 
+/* A file may have several names: redis-server is a link to redis-check-rdb.  Takes the one by which it was
+ * started, if that is in the same folder and neither is the beginning of the other (python3, python3.11). */
+static void take_name(char *path, size_t size, const char *name) {
+    const char *started = (const char *)getauxval(AT_EXECFN);
+    const char *its = started ? strrchr(started, '/') : NULL, *known = strrchr(path, '/');
+    size_t folder = its ? (size_t)(its - started) : 0;
+    if (!its || !known || (size_t)(known - path) != folder || strncmp(path, started, folder) != 0)
+        return;
+    size_t a = strlen(++its), b = strlen(++known);
+    bool by_it = strncmp(name, its, a) == 0; /* `name` of a script is its interpreter's */
+    if (by_it && strncmp(its, known, a < b ? a : b) != 0)
+        strncpy(path, started, size);
+}
+
 static void fill_header(struct stats_file *s, uint64_t started_ns) {
     struct stats_header *h = &s->header;
     const struct config *now = config();
@@ -186,7 +201,9 @@ static void fill_header(struct stats_file *s, uint64_t started_ns) {
     h->machine = __ehdr_start.e_machine;
     h->stacks_off = !now->stacks;
     long n = raw4(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", h->program, sizeof(h->program) - 1);
-    if (n <= 0)
+    if (n > 0)
+        take_name(h->program, sizeof(h->program) - 1, now->program);
+    else
         strncpy(h->program, now->program, sizeof(h->program) - 1);
     strncpy(h->library, UNSTALL_VERSION, sizeof(h->library) - 1);
 }
