@@ -4,9 +4,10 @@
  *
  * vfork: the child runs on the parent's stack and returns through the caller's
  * frame, so a C wrapper's frame would be overwritten before the parent returns.
- * The return address is taken off the stack and kept in thread-local storage,
- * which the child shares and does not touch (self.vforked).  glibc does the same
- * with a register (sysdeps/unix/sysv/linux/x86_64/vfork.S).
+ * The return address is taken off the stack and kept in a register that calls preserve,
+ * where unwinders find it, as in glibc (sysdeps/unix/sysv/linux/x86_64/vfork.S); and the
+ * register's own value in thread-local storage, which the child shares and does not touch
+ * (self.vforked).  A signal's handler may unwind from any instruction: a profiler's does.
  *
  * syscall: a number that we do not handle is forwarded by a jump, without a frame of
  * ours.  clone and vfork through syscall(2) need that; unstall_syscall_begins() runs
@@ -16,10 +17,10 @@
 
 	.section .tbss, "awT", %nobits
 	.balign 8
-	.hidden	unstall_vfork_return
-	.type	unstall_vfork_return, %object
-	.size	unstall_vfork_return, 8
-unstall_vfork_return:
+	.hidden	unstall_vfork_kept
+	.type	unstall_vfork_kept, %object
+	.size	unstall_vfork_kept, 8
+unstall_vfork_kept:
 	.zero	8
 
 	.text
@@ -47,22 +48,34 @@ vfork:
 	.cfi_adjust_cfa_offset -8
 	testq	%rax, %rax
 	jz	.Lnested
-	movq	unstall_vfork_return@GOTTPOFF(%rip), %rdx
-	popq	%fs:(%rdx)
+	movq	unstall_vfork_kept@GOTTPOFF(%rip), %rdx
+	movq	%rbx, %fs:(%rdx)
+	popq	%rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_register %rip, %rbx
+	.cfi_undefined %rbx
 	call	*%rax
-	movq	unstall_vfork_return@GOTTPOFF(%rip), %rdx
-	pushq	%fs:(%rdx)
+	pushq	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_offset %rip, -8	/* libgcc restores no rule of the start */
+	movq	unstall_vfork_kept@GOTTPOFF(%rip), %rdx
+	movq	%fs:(%rdx), %rbx
+	.cfi_restore %rbx
 	testl	%eax, %eax
 	jz	.Lchild
 	pushq	%rax
+	.cfi_adjust_cfa_offset 8
 	call	unstall_vfork_returned
 	popq	%rax
+	.cfi_adjust_cfa_offset -8
 .Lchild:
 	ret
 .Lnested:
 	subq	$8, %rsp
+	.cfi_adjust_cfa_offset 8
 	call	unstall_vfork_next
 	addq	$8, %rsp
+	.cfi_adjust_cfa_offset -8
 	jmp	*%rax
 	.cfi_endproc
 
@@ -123,26 +136,38 @@ vfork:
 	jz	.Lnested
 	call	.Lpc
 	addl	$_GLOBAL_OFFSET_TABLE_, %ecx
-	movl	unstall_vfork_return@GOTNTPOFF(%ecx), %edx
-	popl	%gs:(%edx)
+	movl	unstall_vfork_kept@GOTNTPOFF(%ecx), %edx
+	movl	%ebx, %gs:(%edx)
+	popl	%ebx
+	.cfi_adjust_cfa_offset -4
+	.cfi_register %eip, %ebx
+	.cfi_undefined %ebx
 	call	*%eax
+	pushl	%ebx
+	.cfi_adjust_cfa_offset 4
+	.cfi_offset %eip, -4
 	call	.Lpc
 	addl	$_GLOBAL_OFFSET_TABLE_, %ecx
-	movl	unstall_vfork_return@GOTNTPOFF(%ecx), %edx
-	pushl	%gs:(%edx)
+	movl	unstall_vfork_kept@GOTNTPOFF(%ecx), %edx
+	movl	%gs:(%edx), %ebx
+	.cfi_restore %ebx
 	testl	%eax, %eax
 	jz	.Lchild
-	pushl	%eax
-	subl	$8, %esp
+	subl	$12, %esp
+	.cfi_adjust_cfa_offset 12
+	movl	%eax, (%esp)
 	call	unstall_vfork_returned
-	addl	$8, %esp
-	popl	%eax
+	movl	(%esp), %eax
+	addl	$12, %esp
+	.cfi_adjust_cfa_offset -12
 .Lchild:
 	ret
 .Lnested:
 	subl	$12, %esp
+	.cfi_adjust_cfa_offset 12
 	call	unstall_vfork_next
 	addl	$12, %esp
+	.cfi_adjust_cfa_offset -12
 	jmp	*%eax
 	.cfi_endproc
 
@@ -195,35 +220,46 @@ syscall:
 
 #elif defined(__aarch64__)
 
+	/* Calls a function of ours, and keeps a register's value. */
+	.macro	call_ours function, kept
+	stp	\kept, x30, [sp, -16]!
+	.cfi_adjust_cfa_offset 16
+	.cfi_offset x30, -8
+	bl	\function
+	ldp	\kept, x30, [sp], 16
+	.cfi_adjust_cfa_offset -16
+	.cfi_restore x30
+	.endm
+
 	.p2align 4
 __vfork:
 vfork:
 	.cfi_startproc
 	hint	34			/* bti c */
-	stp	x29, x30, [sp, -16]!
-	bl	unstall_vfork_begins
-	ldp	x29, x30, [sp], 16
+	call_ours unstall_vfork_begins, x29
 	cbz	x0, .Lnested
 	mov	x16, x0
 	mrs	x1, tpidr_el0
-	adrp	x2, :gottprel:unstall_vfork_return
-	ldr	x2, [x2, :gottprel_lo12:unstall_vfork_return]
-	str	x30, [x1, x2]
+	adrp	x2, :gottprel:unstall_vfork_kept
+	ldr	x2, [x2, :gottprel_lo12:unstall_vfork_kept]
+	str	x19, [x1, x2]
+	mov	x19, x30
+	.cfi_register x30, x19
+	.cfi_undefined x19
 	blr	x16
+	mov	x30, x19
+	.cfi_restore x30
 	mrs	x1, tpidr_el0
-	adrp	x2, :gottprel:unstall_vfork_return
-	ldr	x2, [x2, :gottprel_lo12:unstall_vfork_return]
-	ldr	x30, [x1, x2]
+	adrp	x2, :gottprel:unstall_vfork_kept
+	ldr	x2, [x2, :gottprel_lo12:unstall_vfork_kept]
+	ldr	x19, [x1, x2]
+	.cfi_restore x19
 	cbz	w0, .Lchild
-	stp	x0, x30, [sp, -16]!
-	bl	unstall_vfork_returned
-	ldp	x0, x30, [sp], 16
+	call_ours unstall_vfork_returned, x0
 .Lchild:
 	ret
 .Lnested:
-	stp	x29, x30, [sp, -16]!
-	bl	unstall_vfork_next
-	ldp	x29, x30, [sp], 16
+	call_ours unstall_vfork_next, x29
 	mov	x16, x0
 	br	x16
 	.cfi_endproc
@@ -256,6 +292,8 @@ syscall:
 	b	unstall_syscall
 .Lbegins:
 	stp	x29, x30, [sp, -80]!
+	.cfi_adjust_cfa_offset 80
+	.cfi_offset x30, -72
 	stp	x0, x1, [sp, 16]
 	stp	x2, x3, [sp, 32]
 	stp	x4, x5, [sp, 48]
@@ -266,6 +304,8 @@ syscall:
 	ldp	x2, x3, [sp, 32]
 	ldp	x0, x1, [sp, 16]
 	ldp	x29, x30, [sp], 80
+	.cfi_adjust_cfa_offset -80
+	.cfi_restore x30
 	b	.Lnext
 	.cfi_endproc
 

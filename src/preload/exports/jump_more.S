@@ -4,39 +4,46 @@
  */
 #if defined(__riscv)
 
+	/* Calls a function of ours, and keeps a register's value. */
+	.macro	call_ours function, kept
+	addi	sp, sp, -16
+	.cfi_adjust_cfa_offset 16
+	sd	\kept, 0(sp)
+	sd	ra, 8(sp)
+	.cfi_offset ra, -8
+	call	\function
+	ld	\kept, 0(sp)
+	ld	ra, 8(sp)
+	.cfi_restore ra
+	addi	sp, sp, 16
+	.cfi_adjust_cfa_offset -16
+	.endm
+
 	.p2align 2
 __vfork:
 vfork:
 	.cfi_startproc
-	addi	sp, sp, -16
-	sd	ra, 8(sp)
-	call	unstall_vfork_begins
-	ld	ra, 8(sp)
-	addi	sp, sp, 16
+	call_ours unstall_vfork_begins, s1
 	beqz	a0, .Lnested
-	la.tls.ie t0, unstall_vfork_return
+	la.tls.ie t0, unstall_vfork_kept
 	add	t0, t0, tp
-	sd	ra, 0(t0)
+	sd	s1, 0(t0)
+	mv	s1, ra
+	.cfi_register ra, s1
+	.cfi_undefined s1
 	jalr	a0
-	la.tls.ie t0, unstall_vfork_return
+	mv	ra, s1
+	.cfi_restore ra
+	la.tls.ie t0, unstall_vfork_kept
 	add	t0, t0, tp
-	ld	ra, 0(t0)
+	ld	s1, 0(t0)
+	.cfi_restore s1
 	beqz	a0, .Lchild
-	addi	sp, sp, -16
-	sd	a0, 0(sp)
-	sd	ra, 8(sp)
-	call	unstall_vfork_returned
-	ld	a0, 0(sp)
-	ld	ra, 8(sp)
-	addi	sp, sp, 16
+	call_ours unstall_vfork_returned, a0
 .Lchild:
 	ret
 .Lnested:
-	addi	sp, sp, -16
-	sd	ra, 8(sp)
-	call	unstall_vfork_next
-	ld	ra, 8(sp)
-	addi	sp, sp, 16
+	call_ours unstall_vfork_next, s1
 	jr	a0
 	.cfi_endproc
 
@@ -66,7 +73,9 @@ syscall:
 	tail	unstall_syscall
 .Lbegins:
 	addi	sp, sp, -64
+	.cfi_adjust_cfa_offset 64
 	sd	ra, 0(sp)
+	.cfi_offset ra, -64
 	sd	a0, 8(sp)
 	sd	a1, 16(sp)
 	sd	a2, 24(sp)
@@ -76,6 +85,7 @@ syscall:
 	sd	a6, 56(sp)
 	call	unstall_syscall_begins
 	ld	ra, 0(sp)
+	.cfi_restore ra
 	ld	a0, 8(sp)
 	ld	a1, 16(sp)
 	ld	a2, 24(sp)
@@ -84,6 +94,7 @@ syscall:
 	ld	a5, 48(sp)
 	ld	a6, 56(sp)
 	addi	sp, sp, 64
+	.cfi_adjust_cfa_offset -64
 	j	.Lnext
 	.cfi_endproc
 
@@ -98,41 +109,47 @@ syscall:
 
 	/* Calls a function of ours; the caller's frame has the place of the registers. */
 	.macro	call_ours function
+	stg	%r14, 112(%r15)
+	.cfi_offset %r14, -48
 	aghi	%r15, -160
+	.cfi_adjust_cfa_offset 160
 	brasl	%r14, \function
 	aghi	%r15, 160
+	.cfi_adjust_cfa_offset -160
+	lg	%r14, 112(%r15)
+	.cfi_restore %r14
 	.endm
 
 	.p2align 4
 __vfork:
 vfork:
 	.cfi_startproc
-	stg	%r14, 112(%r15)
 	call_ours unstall_vfork_begins
-	lg	%r14, 112(%r15)
 	ltgr	%r2, %r2
 	je	.Lnested
 	thread_pointer %r1
-	larl	%r3, unstall_vfork_return@INDNTPOFF
+	larl	%r3, unstall_vfork_kept@INDNTPOFF
 	lg	%r3, 0(%r3)
-	stg	%r14, 0(%r3, %r1)
+	stg	%r13, 0(%r3, %r1)
+	lgr	%r13, %r14
+	.cfi_register %r14, %r13
+	.cfi_undefined %r13
 	basr	%r14, %r2
+	lgr	%r14, %r13
+	.cfi_restore %r14
 	thread_pointer %r1
-	larl	%r3, unstall_vfork_return@INDNTPOFF
+	larl	%r3, unstall_vfork_kept@INDNTPOFF
 	lg	%r3, 0(%r3)
-	lg	%r14, 0(%r3, %r1)
+	lg	%r13, 0(%r3, %r1)
+	.cfi_restore %r13
 	ltgr	%r2, %r2
 	ber	%r14
-	stg	%r14, 112(%r15)
 	stg	%r2, 16(%r15)
 	call_ours unstall_vfork_returned
 	lg	%r2, 16(%r15)
-	lg	%r14, 112(%r15)
 	br	%r14
 .Lnested:
-	stg	%r14, 112(%r15)
 	call_ours unstall_vfork_next
-	lg	%r14, 112(%r15)
 	lgr	%r1, %r2
 	br	%r1
 	.cfi_endproc
@@ -164,9 +181,9 @@ syscall:
 .Lours:
 	jg	unstall_syscall
 .Lbegins:
-	stmg	%r2, %r14, 16(%r15)
+	stmg	%r2, %r6, 16(%r15)
 	call_ours unstall_syscall_begins
-	lmg	%r2, %r14, 16(%r15)
+	lmg	%r2, %r6, 16(%r15)
 	j	.Lnext
 	.cfi_endproc
 
@@ -186,30 +203,41 @@ syscall:
 7:
 	.endm
 
+	/* Calls a function of ours, and keeps a register's value. */
+	.macro	call_ours function, kept
+	push	{\kept, lr}
+	.cfi_adjust_cfa_offset 8
+	.cfi_offset lr, -4
+	bl	\function
+	pop	{\kept, lr}
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore lr
+	.endm
+
 	.p2align 2
 __vfork:
 vfork:
 	.cfi_startproc
-	push	{r4, lr}
-	bl	unstall_vfork_begins
-	pop	{r4, lr}
+	call_ours unstall_vfork_begins, r4
 	cmp	r0, #0
 	beq	.Lnested
-	thread_local unstall_vfork_return, r1, r2
-	str	lr, [r1, r2]
+	thread_local unstall_vfork_kept, r1, r2
+	str	r4, [r1, r2]
+	mov	r4, lr
+	.cfi_register lr, r4
+	.cfi_undefined r4
 	blx	r0
-	thread_local unstall_vfork_return, r1, r2
-	ldr	lr, [r1, r2]
+	mov	lr, r4
+	.cfi_restore lr
+	thread_local unstall_vfork_kept, r1, r2
+	ldr	r4, [r1, r2]
+	.cfi_restore r4
 	cmp	r0, #0
 	bxeq	lr
-	push	{r0, lr}
-	bl	unstall_vfork_returned
-	pop	{r0, lr}
+	call_ours unstall_vfork_returned, r0
 	bx	lr
 .Lnested:
-	push	{r4, lr}
-	bl	unstall_vfork_next
-	pop	{r4, lr}
+	call_ours unstall_vfork_next, r4
 	bx	r0
 	.cfi_endproc
 

@@ -4,6 +4,7 @@
  */
 #include "combined.h"
 
+#include <execinfo.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -275,6 +276,44 @@ CASE(a_spawned_program_writes_once_told) {
 CASE(a_program_spawned_on_another_number_writes_once_told) {
     a_program_writes_once_told(fd, spawned_on_another);
 }
+
+#ifdef __x86_64__
+static const void *stepping; /* where the case goes on after its steps */
+static long lost;            /* from so many instructions an unwinder did not find it */
+
+static void unwind(int number UNUSED) {
+    void *found[40];
+    int count = backtrace(found, 40), at = 0;
+    while (at < count && found[at] != stepping)
+        at++;
+    lost += at == count;
+}
+
+static void step(bool on) {
+    const unsigned long long trap = 1 << 8, flags = __builtin_ia32_readeflags_u64();
+    __builtin_ia32_writeeflags_u64(on ? flags | trap : flags & ~trap);
+}
+
+static __attribute__((noinline)) void vfork_in_steps(void) {
+    stepping = __builtin_return_address(0);
+    step(true);
+    pid_t child = vfork();
+    if (child == 0)
+        _exit(0);
+    syscall(SYS_getppid);
+    step(false);
+    wait_for(child);
+}
+
+/* As the handler of a profiler or a watchdog does. */
+CASE(a_handler_unwinds_from_each_instruction) {
+    unwind(0); /* libc loads the unwinder */
+    signal(SIGTRAP, unwind);
+    lost = 0;
+    vfork_in_steps();
+    say("lost at %ld instructions", lost);
+}
+#endif
 
 CASE(a_vforked_program_writes_once_told) {
     a_program_writes_once_told(fd, vforked);
