@@ -17,11 +17,10 @@ static inline bool passes(uintptr_t word) {
     return word - 1 < FDS_LAST_TAG;
 }
 
-/* True: a write of one buffer is only counted: mode off. */
-static inline bool only_counts(uintptr_t word, size_t bytes, int flags) {
+/* True: a write is only counted: mode off. */
+static inline bool only_counts(uintptr_t word, int flags) {
     const struct conn *c = fds_conn(word);
-    return c && UNLIKELY(shim_only_counts(c)) && gate_is_open() && bytes - 1 < SSIZE_MAX &&
-           !(flags & ~(MSG_NOSIGNAL | MSG_DONTWAIT));
+    return c && UNLIKELY(shim_only_counts(c)) && gate_is_open() && !(flags & MSG_FASTOPEN);
 }
 
 /* The beginning of write, send and sendto: a thread without an open turn jumps on, or in mode off only
@@ -31,7 +30,7 @@ static inline bool only_counts(uintptr_t word, size_t bytes, int flags) {
         uintptr_t word = fds_word(fd);                                                 \
         if (passes(word) && LIKELY(REAL_FOUND(next) != NULL))                          \
             return REAL_FOUND(next)(__VA_ARGS__);                                      \
-        if (only_counts(word, bytes, flags))                                           \
+        if (only_counts(word, flags))                                                  \
             return shim_one_in_off(fd, buffer, bytes, flags, form, (struct conn *)word); \
     }
 

@@ -42,7 +42,7 @@ ssize_t shim_write(const struct write_request *out);
 ssize_t shim_write_fast(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
                          uintptr_t caller);
 
-/* The same in mode off: count, forward. */
+/* The same in mode off: forward, count. */
 ssize_t shim_one_in_off(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
                         struct conn *c);
 

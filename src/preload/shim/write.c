@@ -3,8 +3,8 @@
  * The road of a write, from the exported name to the kernel: one look-up, one lock, one decision, one send.
  *
  *   1. May this call use our state (gate_enter), and whose descriptor is it?  What is no TCP is forwarded.
- *   2. Mode off counts and forwards, of one buffer by shim_one_in_off(): without the lock, unless statistics
- *      are on, the connection has not yet adopted the configuration, or the write falls short.
+ *   2. Mode off forwards and counts, of one buffer by shim_one_in_off(): without the lock, unless statistics
+ *      are on, or the connection has not yet adopted the configuration.
  *   3. The connection is locked.  Is anything to be prepared: a fact that is missing or old, statistics, an
  *      error to tell, a thread to start, bytes in a buffer?
  *   4. The write joins the turn of its thread, and policy decides: send it now, hold it, or buffer it.
@@ -121,10 +121,10 @@ static struct conn *tally(struct conn *c, int fd) {
 
 /* ---- after the send; no lock held; errno is the call's: calls of our own leave it (raw.h) ---- */
 
-/* The kernel took fewer bytes than were counted, or none.  `*held`: bytes were held before this write, and
- * still are; NULL: it changed nothing about that. */
+/* The kernel took fewer bytes than were counted, or none.  `held`: bytes were held before this write, and
+ * still are. */
 static void undo(struct call call, const struct policy_action *action, size_t bytes, ssize_t sent,
-                 const bool *held) {
+                 bool held) {
     struct conn *c = call.conn;
     bool locked = call_lock(call);
     if (locked || !call_is_stale(call))
@@ -142,12 +142,10 @@ static void undo(struct call call, const struct policy_action *action, size_t by
         n->held_writes -= action->how == WRITE_MORE;
         if (UNLIKELY(c->evidence != NULL))
             tally_unsent(c, action);
-        if (c->refs == 0)
-            held = NULL; /* closed meanwhile: it has been pushed for the last time */
-        bool again = held && *held && !c->held; /* a push came before this write failed */
-        if (held)
-            STORE(&c->held, *held);
-        if (again && !window_watch(c))
+        bool again = held && !c->held; /* a push came before this write failed */
+        if (c->refs > 0) /* else its close has pushed it for the last time */
+            STORE(&c->held, held);
+        if (c->refs > 0 && again && !window_watch(c))
             hold_push(c, PUSH_PROCESS);
         policy_met(&c->policy, errno);
     }
@@ -203,37 +201,17 @@ COLD ssize_t fell_short(struct call call, struct write_args w, const struct writ
         fds_forget(w.fd);
         return forward(&w, other);
     }
-    undo(call, action, w.bytes, sent, &was_held);
-    return sent;
-}
-
-/* The same of a write in mode off, which was counted before. */
-COLD ssize_t fell_short_in_off(struct call call, size_t bytes, ssize_t sent) {
-    const struct policy *p = &call.conn->policy;
-    bool small = is_small_write(p, config()->small, bytes);
-    const struct policy_action was = {.small_write = small,
-                                      .burst = small && LOAD(&p->small_writes) == 2,
-                                      .new_message = LOAD(&p->message_bytes) == bytes};
-    undo(call, &was, bytes, sent, NULL);
+    undo(call, action, w.bytes, sent, was_held);
     return sent;
 }
 
 /* ---- the send ---------------------------------------------------------------- */
 
-ssize_t shim_one_in_off(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
-                        struct conn *c) {
-    const struct call call = {.conn = c, .generation = LOAD_ACQUIRE(&c->generation)};
-    count_in_off(c, config()->small, bytes);
-    ssize_t sent = forward(&(struct write_args){fd, flags, buffer, bytes, form, 0}, NULL);
-    return LIKELY(sent == (ssize_t)bytes) ? sent : fell_short_in_off(call, bytes, sent);
-}
-
-/* Mode off, a write that came by shim_write(): a caller's vector is not followed before the call, so it is
- * counted after it. */
-static ssize_t other_in_off(struct conn *c, const struct write_request *o) {
+/* Mode off: a caller's vector is not followed before the call, so a write is counted after it. */
+INLINE ssize_t send_in_off(struct conn *c, struct write_args w, const struct write_request *other) {
     const struct call call = {.conn = c, .generation = LOAD_ACQUIRE(&c->generation)};
     uint32_t reads = LOAD(&c->counts.reads);
-    ssize_t sent = shim_forward(o);
+    ssize_t sent = forward(&w, other);
     if (UNLIKELY(call_is_stale(call)))
         return sent;
     if (sent < 0) {
@@ -246,6 +224,15 @@ static ssize_t other_in_off(struct conn *c, const struct write_request *o) {
             policy_forget_message(&c->policy);
     }
     return sent;
+}
+
+static ssize_t other_in_off(struct conn *c, const struct write_request *o) {
+    return send_in_off(c, (struct write_args){0}, o);
+}
+
+ssize_t shim_one_in_off(int fd, const void *buffer, size_t bytes, int flags, enum out_form form,
+                        struct conn *c) {
+    return send_in_off(c, (struct write_args){fd, flags, buffer, bytes, form, 0}, NULL);
 }
 
 COLD void keep_evidence(struct conn *c, struct write_args w, const struct policy_action *action) {
