@@ -19,7 +19,8 @@
  *   - the questions for MSS, options, addresses and room, once a connection, and TCP_INFO: their answers are
  *     about the number that the decision is about, and that another thread may close;
  *   - what ends a connection: SO_LINGER and the copy of its last descriptor, while bytes are buffered;
- *   - mmap(2) for a list that has run empty, MADV_POPULATE_WRITE for rows of the statistics;
+ *   - mmap(2) for a list that has run empty, MADV_POPULATE_WRITE for rows of the statistics, and the making of
+ *     its file;
  *   - clone(2) under the lock of the window's thread, of which there is one at most.
  *
  * Fork: the word carries the fork generation; a word of an older generation is a lock

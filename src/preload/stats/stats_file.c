@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
-#include <linux/futex.h>
 #include <linux/magic.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
@@ -150,13 +149,13 @@ static struct stats_file *new_file(const char *path, uint64_t started_ns) {
 
 /* ---- what is in it ------------------------------------------------------ */
 
-enum { MAKING_TRIES = 10, RECORDS_AT_ONCE = 32 };
+enum { RECORDS_AT_ONCE = 32 };
 
 typedef uint64_t __attribute__((may_alias)) aliased;
 
-uint32_t stats_state;
+bool stats_refused;
 
-static uint32_t lock;                     /* for all below */
+static uint32_t lock;                     /* for all below, and the making */
 static uint32_t rows_used;                /* row 0 included */
 static uint64_t last_serial;              /* of the records */
 static uint32_t records_used;             /* ever handed out */
@@ -216,7 +215,7 @@ static void make(void) {
     uint64_t started_ns = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec;
     struct stats_file *s = new_file(config()->stats, started_ns);
     if (!s) {
-        STORE_RELEASE(&stats_state, LIFE_REFUSED);
+        STORE(&stats_refused, true);
         return;
     }
     fill_header(s, started_ns);
@@ -228,25 +227,18 @@ static void make(void) {
     memcpy(&magic, STATS_MAGIC, sizeof(magic));
     __atomic_store_n((aliased *)s->header.magic, magic, __ATOMIC_RELEASE);
     STORE_RELEASE(&stats_file_mapped, s);
-    STORE_RELEASE(&stats_state, LIFE_THERE);
 }
 
+/* It takes about a millisecond: a second thread waits for the lock, so that no count of it is lost. */
 void stats_file_make(void) {
-    uint32_t none = LIFE_NONE;
-    if (!__atomic_compare_exchange_n(&stats_state, &none, LIFE_MAKING, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED)) {
-        /* another thread makes the file, in about a millisecond: wait, so that no count is lost */
-        static const struct timespec moment = {.tv_nsec = 10000000};
-        for (int i = 0; i < MAKING_TRIES && LOAD_ACQUIRE(&stats_state) == LIFE_MAKING; i++)
-            raw4(SYS_futex, &stats_state, FUTEX_WAIT_PRIVATE, LIFE_MAKING, &moment);
-        return;
-    }
-    /* a handler must not find a half-made file or jump out of here */
     int saved = errno;
-    uint64_t before = raw_block_signals(~UINT64_C(0));
-    make();
-    raw3(SYS_futex, &stats_state, FUTEX_WAKE_PRIVATE, INT_MAX);
+    if (!spin_lock(&lock))
+        return;
+    uint64_t before = raw_block_signals(~UINT64_C(0)); /* a handler must not jump out of here */
+    if (stats_file_wanted())
+        make();
     raw_set_signals(before);
+    spin_unlock(&lock);
     errno = saved;
 }
 
@@ -318,8 +310,6 @@ void stats_file_forked(void) {
     stats_file_program_begins();
     struct stats_file *parents = stats_file_mapped;
     stats_file_mapped = NULL;
-    if (stats_state != LIFE_REFUSED)
-        stats_state = LIFE_NONE;
     rows_used = records_used = ended_in = ended_out = 0;
     closed = false;
     last_serial = 0;

@@ -39,16 +39,14 @@ bool stats_file_reserve(const void *part, size_t bytes);
  * lock.
  */
 
-extern INTERNAL uint32_t stats_state; /* enum stats_file_life */
-
-enum stats_file_life { LIFE_NONE, LIFE_MAKING, LIFE_THERE, LIFE_REFUSED };
+extern INTERNAL bool stats_refused; /* no file can be made */
 
 /* The process uses TCP.  Not under a connection's lock; keeps errno. */
 void stats_file_make(void);
 
 /* True if the file is wanted, but not there yet and not refused. */
 static inline bool stats_file_wanted(void) {
-    return UNLIKELY(config()->stats != NULL) && LOAD(&stats_state) <= LIFE_MAKING &&
+    return UNLIKELY(config()->stats != NULL) && !stats_file_now() && !LOAD(&stats_refused) &&
            !config()->no_syscalls;
 }
 

@@ -257,6 +257,7 @@ void tally_ends(struct conn *c, const struct kernel_tcp_info *now) {
     STORE(&e->record->segments, now ? (uint64_t)now->segments_out : 0);
     STORE(&e->record->ended_ns, clock_now());
     stats_record_ended(e->record);
+    e->record = NULL; /* it may be another connection's soon */
 }
 
 void conn_ends(struct conn *c) {
