@@ -111,12 +111,12 @@ struct conn {
     bool untracked_at_fork : 1; /* had untracked I/O at that fork: the parent may go on with it */
     bool shut_when_sent : 1;    /* shut down for writing; the kernel is told when the buffer is empty */
     bool tried : 1;             /* the application has tried to read from it */
+    bool crossed_input : 1;     /* input has come after the write of `crossed_ms` */
     uint8_t turn_end;           /* enum turn_end: how the turn of turn_owner may end or has ended */
     bool given;                 /* a program that this process has started may have it; no lock needed */
     uint16_t writer;            /* coalesce: thread_tag() of the first thread with a turn */
     uint8_t forks;              /* forks_made when the connection was first seen */
-    uint16_t crossed_ms;        /* the time of a write behind unacknowledged bytes (turn.h); 0: none;
-                                 * odd until input comes */
+    uint16_t crossed_ms;        /* the time of a write behind unacknowledged bytes (turn.h); 0: none */
     uint16_t pending_error;     /* errno of a send of our own, not yet reported to the application */
     int other_fd; /* perhaps another descriptor of it: tried first when `fd` is closed */
     uint32_t nodelay_checked; /* the nodelay_epoch at which policy.nodelay was certain */

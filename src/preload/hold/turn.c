@@ -402,10 +402,10 @@ static bool was_preempted(const struct conn *c) {
 }
 
 /* A hold was late.  Where a write joins the first one of an endpoint, from then on the library can tell a
- * program that computes from a busy machine.  True: the habit goes on. */
-static bool goes_on_after_late(struct conn *c, bool joined) {
+ * program that computes from a busy machine. */
+static void hold_was_late(struct conn *c, bool joined) {
     if (joined && was_preempted(c))
-        return true;
+        return;
     struct endpoint_late *late = &endpoint_late[c->endpoint];
     if (joined && c->endpoint && !LOAD(&late->watched) && !LOAD(&late->nodelay_only)) {
         STORE(&late->watched, true);
@@ -416,22 +416,20 @@ static bool goes_on_after_late(struct conn *c, bool joined) {
             STORE(&late->nodelay_only, true);
         c->policy.nodelay_only = true;
     }
-    return false;
 }
 
-bool hold_check_age(struct conn *c, bool joined) {
+void hold_check_age(struct conn *c, bool joined) {
     if (!window_windowless(window_state()))
-        return true;
+        return;
     uint64_t now = clock_coarse(), age = now - c->habit_ns;
     if (LIKELY(c->policy.mode == MODE_AUTO)) {
-        return LIKELY(age <= HOLD_LATE_NS) || age <= clock_coarse_surely(HOLD_LATE_NS) ||
-               goes_on_after_late(c, joined);
+        if (UNLIKELY(age > HOLD_LATE_NS) && age > clock_coarse_surely(HOLD_LATE_NS))
+            hold_was_late(c, joined);
     } else if (c->policy.mode == MODE_CORK) {
         if (age > KERNEL_ENDS_NS)
             policy_window_ended(&c->policy, true);
         c->habit_ns = now;
     }
-    return true;
 }
 
 /* ---- the decision about a write ----------------------------------------- */
@@ -474,6 +472,7 @@ void decide_apply(struct conn *c, const struct policy_action *action, int fd) {
     }
 }
 
+/* Never 0, which is no time (conn.h). */
 static uint16_t now_ms(void) {
     return (uint16_t)(clock_coarse() / 1000000 | 1);
 }
@@ -482,6 +481,7 @@ static uint16_t now_ms(void) {
 static void write_waits(struct conn *c, int fd) {
     if (!c->policy.crosses) {
         c->crossed_ms = now_ms();
+        c->crossed_input = false;
         return;
     }
     hold_set_nodelay(c, fd);
@@ -518,8 +518,10 @@ void decide_crossing_answered(struct conn *c) {
     enum { RTO_LEAST_MS = 200 };
     struct kernel_tcp_info info;
     int age = (uint16_t)(now_ms() - c->crossed_ms);
-    bool last = c->policy.units == (c->crossed_ms & 1); /* no write came after it */
-    c->crossed_ms = (uint16_t)(last && age < PROOF_LEAST_MS ? c->crossed_ms & ~1U : 0);
+    bool last = c->policy.units == !c->crossed_input; /* no write came after it */
+    c->crossed_input = true;
+    if (age >= PROOF_LEAST_MS || !last)
+        c->crossed_ms = 0;
     if (age < PROOF_LEAST_MS || !last || !may_wait(c, &info, c->fd) || info.last_sent_ms > (uint32_t)age)
         return;
     int held = age - (int)info.last_sent_ms, round_trip = (int)(info.rtt_least_us / 1000);

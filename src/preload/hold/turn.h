@@ -26,9 +26,8 @@ void hold_learn_piece(struct conn *c);
 /* Without a window: checks the age of a hold when a push ends it, or before the decision about a write that
  * joins it.  In mode auto, a hold that was too long ends the connection's habit, and often that of its whole
  * endpoint.  In mode cork, several holds in a row that the kernel ended set the connection to TCP_NODELAY
- * only: the library does not see the waits of its program.  True: the habit goes on; the next decision sees
- * it in the policy. */
-bool hold_check_age(struct conn *c, bool joined);
+ * only: the library does not see the waits of its program. */
+void hold_check_age(struct conn *c, bool joined);
 
 /* ---- the end of a thread is the end of its turn, too ------------------ */
 
