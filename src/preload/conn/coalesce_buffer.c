@@ -187,13 +187,6 @@ void buffer_met_behind(struct conn *c, int error) {
         buffer_keep_error(c, error);
 }
 
-/* The buffered bytes are lost; the application's next call returns the error. */
-static bool buffer_fails(struct conn *c, ssize_t error) {
-    buffer_keep_error(c, (int)-error);
-    buffer_free(c);
-    return true;
-}
-
 ssize_t buffer_send(struct conn *c, int fd, const struct iovec *iov, size_t count, int flags) {
     struct iovec parts[MOST_PARTS];
     if (buffer_length(c))
@@ -219,8 +212,10 @@ ssize_t buffer_send(struct conn *c, int fd, const struct iovec *iov, size_t coun
         }
         if (sent < 0) {
             bool closed_meanwhile = sent == -EBADF && LOAD(&c->fd) != fd;
-            if (waiting && !is_temporary(sent) && !closed_meanwhile)
-                buffer_fails(c, sent);
+            if (waiting && !is_temporary(sent) && !closed_meanwhile) {
+                buffer_keep_error(c, (int)-sent); /* the buffered bytes are lost */
+                buffer_free(c);
+            }
             return is_temporary(sent) ? -EAGAIN : sent;
         }
         if ((size_t)sent >= waiting) {
@@ -304,25 +299,12 @@ bool buffer_send_last(struct conn *c) {
     return true;
 }
 
-/* Nearly always the kernel takes all bytes in the first call. */
+/* The second time by the descriptor that a handler's close has left. */
 bool buffer_flush(struct conn *c, int flags) {
-    size_t waiting = buffer_length(c);
-    if (waiting == 0 || UNLIKELY(buffer_lost(c)))
-        return true;
-    struct coalesce_buffer *g = c->buffer;
-    struct iovec part = buffer_begins_to_send(g, c->counts.bytes - waiting, false);
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
-    waiting = part.iov_len;
-    ssize_t sent = kernel->send(c->fd, &message, flags | MSG_DONTWAIT | MSG_NOSIGNAL);
-    has_sent(g, sent < 0 ? 0 : (size_t)sent);
-    if (LIKELY(sent == (ssize_t)waiting)) {
-        all_sent(c);
-        return true;
+    for (int fd = -1; buffer_length(c) && LOAD(&c->fd) != fd;) {
+        fd = LOAD(&c->fd);
+        buffer_send(c, fd, NULL, 0, flags);
     }
-    if (sent < 0 && sent != -EBADF)
-        return !is_temporary(sent) && buffer_fails(c, sent);
-    /* until the kernel returns EAGAIN; after EBADF by the descriptor that a handler's close has left */
-    buffer_send(c, c->fd, NULL, 0, flags);
     return buffer_length(c) == 0;
 }
 
