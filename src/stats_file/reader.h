@@ -16,6 +16,19 @@
 
 #include "stats_format.h"
 
+/* The lower bound of bucket n in ns; n may be one past the last. */
+static inline uint64_t histogram_lowest(unsigned n, unsigned steps) {
+    if (n == 0)
+        return 0;
+    unsigned octave = (n - 1) / steps + HISTOGRAM_FIRST_OCTAVE;
+    return (UINT64_C(1) << octave) + (((uint64_t)((n - 1) % steps) << octave) / steps);
+}
+
+/* True: the library cures in this mode; in the others it looks at most. */
+static inline bool stats_mode_cures(unsigned mode) {
+    return mode > STATS_MODE_OBSERVE;
+}
+
 /* One line: "PATH: reason; expected form". */
 struct reader_error {
     char text[640];

@@ -86,14 +86,6 @@ static inline unsigned histogram_bucket_of(uint64_t ns, unsigned steps) {
     return 1 + (octave - HISTOGRAM_FIRST_OCTAVE) * steps + (unsigned)within;
 }
 
-/* The lower bound of bucket n in ns; n may be one past the last. */
-static inline uint64_t histogram_lowest(unsigned n, unsigned steps) {
-    if (n == 0)
-        return 0;
-    unsigned octave = (n - 1) / steps + HISTOGRAM_FIRST_OCTAVE;
-    return (UINT64_C(1) << octave) + (((uint64_t)((n - 1) % steps) << octave) / steps);
-}
-
 /* ---- counters of a row ----------------------------------------------- */
 
 /* NAME(constant, name in JSON and metrics, description).  The library's own counts, the statistics file,
@@ -237,11 +229,6 @@ enum stats_mode {
     STATS_MODE_AUTO,
     STATS_MODES
 };
-
-/* True: the library cures in this mode; in the others it looks at most. */
-static inline bool stats_mode_cures(unsigned mode) {
-    return mode > STATS_MODE_OBSERVE;
-}
 
 struct stats_connection {
     uint32_t state; /* VALID: live, or the last state of an ended one (ended_ns != 0) */

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../src/stats_file/reader.h"
 #include "../../src/stats_file/control.c"
 #include "../../src/stats_file/control_write.c"
 

@@ -3,7 +3,7 @@
  * The bounds of the segment's histograms, which are frozen: files of different
  * versions and hosts add up bucket by bucket.
  */
-#include "stats_format.h"
+#include "reader.h"
 #include "unit.h"
 
 static const unsigned steps_of[] = {HISTOGRAM_STEPS, COARSE_STEPS};

@@ -3,7 +3,7 @@
 
 #include "format.h"
 #include "prose.h"
-#include "stats_format.h"
+#include "reader.h"
 #include "terminal.h"
 
 enum { MOST_LINES = 12, MOST_BINS = HISTOGRAM_OCTAVES * 4 + 2, GAP = 3 };
