@@ -56,23 +56,22 @@ EXPORT int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions,
 
 /* A failed fork and a failed command give the same result, and the command must not run twice: make room for
  * the child before the call. */
-EXPORT int system(const char *command) {
-    process_runs_program();
-    process_stops_window_for_task();
-    int status = REAL(system)(command);
-    process_restarts_window();
-    return status;
-}
+#define RUN_SHELL(name, ...)                  \
+    {                                         \
+        process_runs_program();               \
+        process_stops_window_for_task();      \
+        int status = REAL(name)(__VA_ARGS__); \
+        process_restarts_window();            \
+        return status;                        \
+    }
+
+EXPORT int system(const char *command) RUN_SHELL(system, command)
 
 /* Its shells inherit the descriptors, as those of system(3). */
 EXPORT int wordexp(const char *words, wordexp_t *found, int flags) {
     if (flags & WRDE_NOCMD)
         return REAL(wordexp)(words, found, flags);
-    process_runs_program();
-    process_stops_window_for_task();
-    int error = REAL(wordexp)(words, found, flags);
-    process_restarts_window();
-    return error;
+    RUN_SHELL(wordexp, words, found, flags)
 }
 
 EXPORT FILE *popen(const char *command, const char *mode) OPEN_PIPE(popen)

@@ -39,16 +39,10 @@ enum {
     ENOUGH_STOPS = 16,   /* by changes of rights; then the thread starts no more */
     LINGER_TICKS = 10,   /* of a connection on the list, since its last hold; at most 80 ms */
     LONG_TURN = 4,       /* writes: more segments would cost more than a start (7 µs each) */
+    IDLE_NS = 100000000, /* after the last hold, before the thread ends: another start costs 30 µs */
+    PAUSE_OF_TURNS_NS = 100000000, /* a turn that wants to hold so long after the last one does not start it */
+    PAUSE_NS = 100000000, /* after a change of rights: libpsx then signals every task, and waits for answers */
 };
-
-/* After the last hold, before the thread ends: another start costs 30 µs. */
-#define IDLE_NS UINT64_C(100000000)
-
-/* A turn that wants to hold so long after the last one does not start the thread. */
-#define PAUSE_OF_TURNS_NS UINT64_C(100000000)
-
-/* After a change of rights.  libpsx then signals every task in /proc/self/task and waits for the answers. */
-#define PAUSE_NS UINT64_C(100000000)
 
 #define BARRED (UINT32_C(1) << 31)
 #define RIGHTS (UINT32_C(1) << 30)
