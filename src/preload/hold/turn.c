@@ -44,12 +44,6 @@ static int option(int fd, int level, int name) {
     return value;
 }
 
-static bool has_one_that_tells_apart(int fd) {
-    return hold_tells_apart(option(fd, SOL_SOCKET, SO_TIMESTAMPING)) ||
-           hold_tells_apart(option(fd, SOL_SOCKET, SO_ZEROCOPY)) ||
-           hold_tells_apart(option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT));
-}
-
 /* The library has set no option yet, so the kernel's values are the application's. */
 static void ask_options(struct conn *c) {
     struct policy *p = &c->policy;
@@ -62,7 +56,9 @@ static void ask_options(struct conn *c) {
         policy_pushed(p); /* the application has cleared it: the corked bytes have left as a unit */
     p->app_cork = cork;
     p->had_option |= p->app_nodelay || p->app_cork;
-    p->never_hold |= has_one_that_tells_apart(c->fd);
+    p->never_hold |= hold_tells_apart(option(c->fd, SOL_SOCKET, SO_TIMESTAMPING)) ||
+                     hold_tells_apart(option(c->fd, SOL_SOCKET, SO_ZEROCOPY)) ||
+                     hold_tells_apart(option(c->fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT));
     p->unsure = false;
 }
 

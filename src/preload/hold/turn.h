@@ -198,7 +198,7 @@ static inline struct policy_limits decide_limits_now(const struct config *now, e
     return (struct policy_limits){
         .small = now->small,
         .override = now->override,
-        .may_hold = window_may_hold(window) && !now->no_syscalls && !LOAD(&hold_refused),
+        .may_hold = window < WINDOW_STOPS && !now->no_syscalls && !LOAD(&hold_refused),
         .windowless = window_windowless(window),
     };
 }

@@ -262,12 +262,6 @@ unsigned window_tasks(void) {
     return error == 0 && st.st_nlink > 2 ? (unsigned)st.st_nlink - 2 : 0;
 }
 
-static bool is_wanted(bool buffers) {
-    enum thread_use use = (enum thread_use)config()->thread;
-    return use == THREAD_ALWAYS ||
-           (use == THREAD_OWN && (buffers || LOAD(&threads_seen) || window_tasks() > 1));
-}
-
 /* A program that exchanges one message a second would wait in each for the thread's start (30 to 80 µs;
  * docs/benchmarks.md).  So the second turn that wants to hold within 100 ms starts it, or a long turn.  Until
  * then TCP_NODELAY lets each write leave as a segment of its own.  coalesce starts it at once: what a buffer
@@ -283,13 +277,15 @@ static bool waits_for_another_turn(bool buffers, unsigned position) {
 
 /* start_lock held. */
 static enum window_state decide(bool buffers, unsigned position) {
-    bool wanted = is_wanted(buffers);
+    enum thread_use use = (enum thread_use)config()->thread;
+    bool wanted = use == THREAD_ALWAYS ||
+                  (use == THREAD_OWN && (buffers || LOAD(&threads_seen) || window_tasks() > 1));
     if (wanted && waits_for_another_turn(buffers, position))
         return WINDOW_NONE;
     if (!kernel_allows_holds())
         return WINDOW_REFUSED;
     if (!wanted)
-        return config()->thread == THREAD_NEVER ? WINDOW_NEVER : WINDOW_WITHOUT;
+        return use == THREAD_NEVER ? WINDOW_NEVER : WINDOW_WITHOUT;
     uint64_t until = position ? LOAD(&paused_until) : 0;
     if (until && clock_coarse() < until)
         return WINDOW_NONE;

@@ -21,13 +21,9 @@ enum window_state {
     WINDOW_RUNS,    /* a thread keeps the window */
     WINDOW_WITHOUT, /* no thread, until a connection of mode coalesce needs one */
     WINDOW_NEVER,   /* no thread, for no mode */
-    WINDOW_STOPS,   /* the thread is about to end: nothing may be held */
-    WINDOW_REFUSED, /* no thread could be started: nothing may be held */
+    WINDOW_STOPS,   /* the thread is about to end: from here on nothing may be held */
+    WINDOW_REFUSED, /* no thread could be started */
 };
-
-static inline bool window_may_hold(enum window_state state) {
-    return state < WINDOW_STOPS;
-}
 
 /* There is no window: the kernel's own timer bounds a hold. */
 static inline bool window_windowless(enum window_state state) {

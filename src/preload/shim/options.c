@@ -133,18 +133,14 @@ void shim_option_set(int fd, int level, int name, const void *value, socklen_t l
     conn_unlock(c);
 }
 
-/* A placeholder is put back where no list's lock is held beneath. */
-static void count_numbers(struct conn *c) {
-    bool in_use = c->refs > 0;
-    fds_recount(c);
-    if (in_use && c->refs == 0 && !self.spinning)
-        fds_free(c);
-}
-
 void conn_missed(struct conn *c, unsigned what) {
     struct policy *p = &c->policy;
-    if (what & ASIDE_NUMBERS)
-        count_numbers(c);
+    if (what & ASIDE_NUMBERS) {
+        bool in_use = c->refs > 0;
+        fds_recount(c);
+        if (in_use && c->refs == 0 && !self.spinning) /* else a list's lock is held beneath */
+            fds_free(c);
+    }
     if (what & ASIDE_NEW) { /* the counts of the kernel have begun anew */
         c->origin = ORIGIN_FOREIGN;
         p->established = false;

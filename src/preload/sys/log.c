@@ -167,30 +167,26 @@ static int write_all(int fd, const struct text *t) {
     return error;
 }
 
-static struct { unsigned long device, inode; } journal;
+enum { IDENTITY = 48 };
 
-/* The decimal number at `*at`, which goes behind it and one character more. */
-static unsigned long number_at(const char **at) {
-    unsigned long n = 0;
-    while (**at >= '0' && **at <= '9')
-        n = n * 10 + (unsigned long)(*(*at)++ - '0');
-    *at += **at != '\0';
-    return n;
-}
+static char journal[IDENTITY]; /* DEVICE:INODE of its socket, as systemd writes it */
 
 void log_start(const char *journal_stream) {
-    if (!journal_stream)
-        return;
-    journal.device = number_at(&journal_stream);
-    journal.inode = number_at(&journal_stream);
+    if (journal_stream)
+        strncpy(journal, journal_stream, sizeof(journal) - 1);
 }
 
 /* The other end of a socket is a peer: an inetd service's, which would take our words for the program's.  But
  * of a service's journal systemd tells the socket. */
 static bool is_peers(int fd) {
     raw_stat st = {0};
-    return raw4(RAW_STAT_AT, fd, "", &st, AT_EMPTY_PATH) == 0 && S_ISSOCK(st.st_mode) &&
-           (st.st_ino != journal.inode || st.st_dev != journal.device);
+    TEXT(identity, IDENTITY);
+    if (raw4(RAW_STAT_AT, fd, "", &st, AT_EMPTY_PATH) != 0 || !S_ISSOCK(st.st_mode))
+        return false;
+    text_number(&identity, (int64_t)st.st_dev);
+    text_add(&identity, ":");
+    text_number(&identity, (int64_t)st.st_ino);
+    return strcmp(identity.at, journal) != 0;
 }
 
 /* Opens `target`, in which %p is the process id. */

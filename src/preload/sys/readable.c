@@ -55,10 +55,6 @@ bool readable_elsewhere(const void *start, size_t bytes) {
 
 /* ---- at start --------------------------------------------------------- */
 
-static bool is_readable_part(const ElfW(Phdr) *header) {
-    return header->p_type == PT_LOAD && (header->p_flags & PF_R);
-}
-
 /* Finds the last run of the program's loaded segments without a gap; nearly always it has all of them. */
 static void find_program(struct readable_known *k) {
     const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
@@ -68,7 +64,7 @@ static void find_program(struct readable_known *k) {
         if (headers[i].p_type == PT_PHDR)
             bias = (uintptr_t)headers - headers[i].p_vaddr;
     for (size_t i = 0; i < count; i++) {
-        if (!is_readable_part(&headers[i]))
+        if (headers[i].p_type != PT_LOAD || !(headers[i].p_flags & PF_R))
             continue;
         uintptr_t begin = (bias + headers[i].p_vaddr) & ~(uintptr_t)(PAGE - 1);
         if (begin != ((k->program_end + PAGE - 1) & ~(uintptr_t)(PAGE - 1)))

@@ -71,9 +71,7 @@ static int absent_thrd_sleep(void) {
 }
 
 #ifdef WITH_TIME64
-static int absent___thrd_sleep64(void) {
-    return absent_thrd_sleep();
-}
+#define absent___thrd_sleep64 absent_thrd_sleep
 #endif
 
 static void absent_thrd_exit(int result) {
@@ -88,10 +86,7 @@ static void absent_quick_exit(int status) {
 static void absent__longjmp(jmp_buf environment, int value) {
     REAL(longjmp)(environment, value);
 }
-
-static void absent___longjmp_chk(jmp_buf environment, int value) {
-    REAL(longjmp)(environment, value);
-}
+#define absent___longjmp_chk absent__longjmp
 
 /* It cannot fail: a caller believes that the descriptors are closed. */
 static void absent_closefrom(int first) {
