@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * The statistics file: one file for each process, in the directory that UNSTALL_STATS names.  The
- * library maps and writes it, the command reads it.  This header is the whole format; both sides include
- * it.
+ * The statistics file: one file for each process, in the directory that UNSTALL_STATS names.  The library
+ * maps and writes it, the command reads it.  This header is the whole format; both sides include it.
  *
  * File: PID-STARTED.unstall, mode 0600, STARTED in hexadecimal ns of CLOCK_REALTIME.  Its length is always
- * STATS_BYTES, with holes (zeros) where nothing was needed yet.  Read it by read(2): a look through a
- * mapping fills the holes.  A tool never truncates it and writes to `control` only.  All numbers are in the
- * byte order of the machine; times are ns of CLOCK_MONOTONIC unless said otherwise.
+ * STATS_BYTES, with holes (zeros) where nothing was needed yet.  Read it by read(2): a look through a mapping
+ * fills the holes.  A tool never truncates it and writes to `control` only.  All numbers are in the byte
+ * order of the machine; times are ns of CLOCK_MONOTONIC unless said otherwise.
  *
  * Writers (the library): counters and histograms of a row are sharded by thread and added to with relaxed
- * atomics.  A connection's record is written under that connection's lock with relaxed stores.  The
- * identity of a row, a record, a module or a site is written once, then `state` is released as
- * STATS_VALID.  Readers load `state` with acquire and take everything else as a snapshot: counters may be
- * of slightly different times, but none is torn.
+ * atomics.  A connection's record is written under that connection's lock with relaxed stores.  The identity
+ * of a row, a record, a module or a site is written once, then `state` is released as STATS_VALID.  Readers
+ * load `state` with acquire and take everything else as a snapshot: counters may be of slightly different
+ * times, but none is torn.
  *
  * The file of a killed process stays, with its last values.
  */

@@ -7,12 +7,9 @@
  * says for each what is expected; a value of another form leaves the configuration as it was, and costs a
  * line of warning.  UNSTALL_LOG comes first, so that the others' warnings go where it says.
  *
- * The snapshot in force is the one that `config_now` points to.  A change fills the next place of the ring
- * `snapshots` and publishes it if nobody else was faster (config_publish); its epoch tells each connection,
- * at its next call, that it has to look again.  Before config_load() the snapshot is all zero: mode off.
- *
- * The filters by port, peer and program are pure: what a list excludes is out, and a list that only excludes
- * lets in everything else.
+ * A change fills the next place of the ring `snapshots` and publishes it if nobody else was faster
+ * (config_publish); its epoch tells each connection, at its next call, that it has to look again.  Before
+ * config_load() the snapshot is all zero: mode off.
  */
 #include "config.h"
 

@@ -2,13 +2,12 @@
  *
  * Environment -> an immutable configuration.
  *
- * Ownership: a snapshot is never changed once published; readers follow one
- * atomic pointer.  Snapshots come from a ring of CONFIG_SNAPSHOTS, so that a
- * reader may lag that many switches behind.  Strings point into a copy of the
- * environment made at start.
+ * Ownership: a snapshot is never changed once published; readers follow one atomic pointer.  Snapshots come
+ * from a ring of CONFIG_SNAPSHOTS, so that a reader may lag that many switches behind.  Strings point into a
+ * copy of the environment made at start.
  *
- * A bad value costs one line of warning and leaves the default; it never ends
- * the host.  In a setuid program the environment is ignored (secure_getenv(3)).
+ * A bad value costs one line of warning and leaves the default; it never ends the host.  In a setuid program
+ * the environment is ignored (secure_getenv(3)).
  */
 #ifndef UNSTALL_CONFIG_H
 #define UNSTALL_CONFIG_H
@@ -101,8 +100,7 @@ void config_defaults(struct config *c);
 
 enum config_result { CONFIG_OK, CONFIG_BAD, CONFIG_UNKNOWN };
 
-/* Set one variable ("UNSTALL_MODE", "cork").  On CONFIG_BAD `expected` names the
- * expected form. */
+/* Set one variable ("UNSTALL_MODE", "cork").  On CONFIG_BAD `expected` names the expected form. */
 enum config_result config_set(struct config *c, const char *name, const char *value,
                               const char **expected);
 

@@ -2,11 +2,10 @@
  *
  * The user-space buffer of mode coalesce.
  *
- * Ownership: a connection has at most one buffer, from the first byte buffered
- * until all are sent; buffers come from a pool, with one spare a thread.
- * All functions that get a connection need its lock, but for buffer_send_last(), and never block: sends are
- * MSG_DONTWAIT, and the window's thread sends the remaining bytes later.
- * After fork the parent sends; the child drops its copy.
+ * Ownership: a connection has at most one buffer, from the first byte buffered until all are sent; buffers
+ * come from a pool, with one spare a thread.  All functions that get a connection need its lock, but for
+ * buffer_send_last(), and never block: sends are MSG_DONTWAIT, and the window's thread sends the remaining
+ * bytes later.  After fork the parent sends; the child drops its copy.
  */
 #ifndef UNSTALL_COALESCE_BUFFER_H
 #define UNSTALL_COALESCE_BUFFER_H
@@ -54,8 +53,7 @@ static inline void buffer_copy(struct coalesce_buffer *g, const void *bytes, siz
     g->tail += (uint32_t)count;
 }
 
-/* True if `fd` is still the socket of c.  Calls that pass us by may have closed it and
- * opened another one under the same number. */
+/* True if `fd` is still the socket of c: calls that pass us by may have closed it and opened another. */
 bool buffer_is_at(const struct conn *c, int fd);
 
 /* Append bytes, at most buffer_room(). */
@@ -64,10 +62,9 @@ void buffer_put(struct conn *c, const struct iovec *iov, size_t count);
 /* The same of any number of bytes: the buffer grows as needed.  False: no memory, or 2 GiB wait. */
 bool buffer_add(struct conn *c, const void *bytes, size_t count);
 
-/* Send the buffered bytes followed by `iov` (not copied; may be empty) in one sendmsg
- * through `fd`.  Returns the number of bytes of `iov` that were sent, or -errno if none
- * were; -EAGAIN also if buffered bytes remain.  An error of the buffered bytes is kept
- * for the application (c->pending_error). */
+/* Send the buffered bytes followed by `iov` (not copied; may be empty) in one sendmsg through `fd`.  Returns
+ * the number of bytes of `iov` that were sent, or -errno if none were; -EAGAIN also if buffered bytes remain.
+ * An error of the buffered bytes is kept for the application (c->pending_error). */
 ssize_t buffer_send(struct conn *c, int fd, const struct iovec *iov, size_t count, int flags);
 
 /* Send the buffered bytes.  True when nothing is left. */

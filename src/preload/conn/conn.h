@@ -227,13 +227,10 @@ void conn_reset(struct conn *c, int fd, enum conn_origin origin);
 
 /* ---- what the connections of an endpoint have learned ---------------------
  *
- * The connections accepted from one listener, or made to one destination, write alike.  A new connection
- * starts with the values that earlier ones have learned (policy.bursty and the model of their turns), so that
- * prediction also works for programs with one exchange a connection.
- *
- * A table of a fixed size, shared by all threads without a lock: its words are read and written whole.  Two
- * writers may mix their models, and two endpoints may share an entry.  That costs at most a push or a
- * segment, as any wrong guess does.
+ * The connections accepted from one listener, or made to one destination, write alike: a new one starts with
+ * what earlier ones have learned (policy.bursty and the model of their turns).  A table of a fixed size,
+ * without a lock: its words are read and written whole.  Two writers may mix their models, and two endpoints
+ * may share an entry.  That costs at most a push or a segment, as any wrong guess does.
  */
 
 /* The number of an endpoint's entry: 1 to 255; 0: none. */

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * Descriptor -> connection.  A table of words that grows by pages mapped on
- * demand and is read without a lock.  The first page is static.  The table holds
- * FDS_LIMIT descriptors; calls on higher ones pass through.
+ * Descriptor -> connection.  A table of words that is read without a lock.  It holds FDS_LIMIT descriptors;
+ * calls on higher ones pass through.
  *
- * A word is FDS_UNKNOWN (never seen, or closed), FDS_OTHER (may block, but is no
- * TCP stream), FDS_NO_SOCKET (not asked yet whether a file), FDS_FILE (regular
- * file: never blocks), or the connection.  Words change only under the
- * connection's lock, or while no other thread can use the descriptor (just
- * created, or about to be closed); then `refs` counts it until fds_recount().
+ * A word is FDS_UNKNOWN (never seen, or closed), FDS_OTHER (may block, but is no TCP stream), FDS_NO_SOCKET
+ * (not asked yet whether a file), FDS_FILE (regular file: never blocks), or the connection.  Words change
+ * only under the connection's lock, or while no other thread can use the descriptor (just created, or about
+ * to be closed); then `refs` counts it until fds_recount().
  *
- * The creation of a descriptor resets its state; a close that we could not see
- * leaves a stale word, which the next creation replaces.
+ * The creation of a descriptor resets its state; a close that we could not see leaves a stale word, which the
+ * next creation replaces.
  *
- * When the table or the pool cannot grow (no memory, or a filter of the program's own), the
- * descriptor stays FDS_UNKNOWN and its calls pass through.
+ * When the table or the pool cannot grow (no memory, or a filter of the program's own), the descriptor stays
+ * FDS_UNKNOWN and its calls pass through.
  */
 #ifndef UNSTALL_FDS_H
 #define UNSTALL_FDS_H
@@ -83,8 +81,7 @@ void fds_recount(struct conn *c);
 /* The lowest descriptor that leads to c, or -1. */
 int fds_number_of(const struct conn *c);
 
-/* fd leads to c no longer.  Lock held.  If c->refs is 0 afterwards, the caller ends the
- * connection. */
+/* fd leads to c no longer.  Lock held.  If c->refs is 0 afterwards, the caller ends the connection. */
 void fds_unlink(struct conn *c, int fd);
 
 /* Drop a stale word of fd: its close passed us by.  The lock is not needed. */
@@ -95,9 +92,8 @@ void fds_free(struct conn *c);
 /* The same; unlocks. */
 void fds_release(struct conn *c);
 
-/* FDS_EACH(c) { ... } runs for every connection in use, with its lock held; `return` and `goto`
- * must not leave it, nor may the body give up the lock.  It leaves out a connection whose lock cannot be
- * had. */
+/* FDS_EACH(c) { ... } runs for every connection in use, with its lock held; `return` and `goto` must not
+ * leave it, nor may the body give up the lock.  It leaves out a connection whose lock cannot be had. */
 #define FDS_EACH(c)                                      \
     for (struct fds_walk walk_ = {0}; fds_next(&walk_);) \
         for (struct conn *c = walk_.c; c; c = NULL)
@@ -123,14 +119,10 @@ int fds_high(void);
 
 /* ---- SO_COOKIE -> connection -----------------------------------------------
  *
- * A descriptor whose creation we did not see may lead to a connection that is already known.
- *
- * A hash table of lists, under one short lock.  It is used when a descriptor is first met or a cookie first
- * asked, never by a write on the fast path.  A connection that ends stays in its list: its cookie no longer
- * matches, and the next search of the list drops it.  Without memory a connection is not entered, and its
- * copies become connections of their own.
- *
- * Fork: the child gets the table as it is at that instant.
+ * A descriptor whose creation we did not see may lead to a connection that is already known.  A hash table of
+ * lists, under one short lock.  A connection that ends stays in its list: its cookie no longer matches, and
+ * the next search drops it.  Without memory a connection is not entered, and its copies become connections of
+ * their own.  Fork: the child gets the table as it is at that instant.
  */
 /* Enter the cookie of c; 0: the socket has none.  Lock held. */
 void fds_note_cookie(struct conn *c, uint64_t cookie);

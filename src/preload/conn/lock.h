@@ -11,7 +11,7 @@
  * These calls wait without a bound, because bare they would, too: a blocking write behind another thread's
  * blocking write of buffered bytes (drain() in coalesce.c), and any call for room in the kernel.
  *
- * A system call under a lock makes it more likely that a thread is stopped there.  These are made under one:
+ * A system call under a lock makes it more likely that a thread is stopped there.  These are made so:
  *   - the send of buffered bytes: its order with other threads' writes is the lock's;
  *   - SO_COOKIE before it, and at the first byte: it tells whether the number is still the socket;
  *   - TCP_NODELAY: after an unlock it could overtake another thread's hold_restore(), and stay set for the
@@ -19,12 +19,12 @@
  *   - the questions for MSS, options, addresses and room, once a connection, and TCP_INFO: their answers are
  *     about the number that the decision is about, and that another thread may close;
  *   - what ends a connection: SO_LINGER and the copy of its last descriptor, while bytes are buffered;
- *   - mmap(2) for a list that has run empty, MADV_POPULATE_WRITE for rows of the statistics, and the making of
- *     its file;
+ *   - mmap(2) for a list that has run empty, MADV_POPULATE_WRITE for rows of the statistics, and the
+ *     making of their file;
  *   - clone(2) under the lock of the window's thread, of which there is one at most.
  *
- * Fork: the word carries the fork generation; a word of an older generation is a lock
- * that some thread of the parent may have held, and is taken.
+ * Fork: the word carries the fork generation; a word of an older generation is a lock that some thread of the
+ * parent may have held, and is taken.
  */
 #ifndef UNSTALL_LOCK_H
 #define UNSTALL_LOCK_H
@@ -35,13 +35,11 @@
 
 /* ---- a thread's state, and the gate -------------------------------------
  *
- * The state of one thread, and the gate that every exported call checks first.
- * Initial-exec thread-locals, at most 512 bytes in all, so that the library can
- * also be loaded late (docs/design.md, "Fork, vfork, memory").
- *
- * Signal handlers share the thread-locals.  If `depth` > 0, the handler has
- * interrupted the library inside a lock, and reentry.h handles its calls; or it has left by a way that we do
- * not see, which reentry_is_over() finds out at the thread's next call.
+ * The state of one thread, and the gate that every exported call checks first.  Initial-exec thread-locals,
+ * at most 512 bytes in all, so that the library can also be loaded late (docs/design.md, "Fork, vfork,
+ * memory").  Signal handlers share them.  If `depth` > 0, the handler has interrupted the library inside a
+ * lock, and reentry.h handles its calls; or it has left by a way that we do not see, which reentry_is_over()
+ * finds out at the thread's next call.
  */
 
 struct conn;
@@ -94,9 +92,9 @@ static inline void thread_enters(void) {
     self.depth = (uint16_t)(depth + 1);
 }
 
-/* The gate: one byte in a page that the kernel wipes at fork (MADV_WIPEONFORK).  It
- * detects a child of any call (fork, _Fork, raw clone).  If the kernel refuses to wipe
- * it, the gate stays shut, and gate_slow() compares the process id. */
+/* The gate: one byte in a page that the kernel wipes at fork (MADV_WIPEONFORK): it detects a child of any
+ * call (fork, _Fork, raw clone).  If the kernel refuses, the gate stays shut, and gate_slow() compares the
+ * id. */
 enum { GATE_SHUT = 0, GATE_OPEN = 1 };
 
 extern INTERNAL const volatile uint8_t *gate;
@@ -177,10 +175,8 @@ static inline void lock_free(uint32_t *lock) {
 
 /* ---- short locks --------------------------------------------------------
  *
- * A lock for short lists (pools, totals) that are used when connections or threads
- * begin and end, never on the write path.  It works as a connection's lock: the word
- * carries the fork generation, so that a child never waits for a thread of its parent,
- * and a waiter sleeps.  self.depth counts it.
+ * For short lists (pools, totals) that are used when connections or threads begin and end, never on the write
+ * path.  They work as a connection's lock does, and self.depth counts them.
  */
 
 static inline void spin_ends(void) {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * A thread that libc does not know: made by clone(2) with a stack and
- * thread-local storage of our own.
+ * A thread that libc does not know: made by clone(2) with a stack and thread-local storage of our own.
  *
- * Reason: once libc knows a second thread, fork(2) takes malloc's lock (a handler that
- * forks while its program allocates then hangs), every write and read goes by the
- * slower path of a cancellation point, a signal that libc reserves must not be
- * blocked in the thread, and the process lives until libc's count of threads is zero.
+ * Reason: once libc knows a second thread, fork(2) takes malloc's lock (a handler that forks while its
+ * program allocates then hangs), every write and read goes by the slower path of a cancellation point, a
+ * signal that libc reserves must not be blocked in the thread, and the process lives until libc's count of
+ * threads is zero.
  *
- * Its code calls no function of libc that keeps state (no malloc, no stdio, no
- * pthread_*), only mem*, str* and system calls.  libc's setuid(2) and similar calls cannot
- * change its ids, therefore they end it first (process.c).
+ * Its code calls no function of libc that keeps state (no malloc, no stdio, no pthread_*), only mem*, str*
+ * and system calls.  libc's setuid(2) and similar calls cannot change its ids, therefore they end it first
+ * (process.c).
  *
  * A sanitizer's runtime must know each thread: with one, pthread_create makes the thread, detached.
  */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The older versions of names with more than one definition in libc.  A program that was linked
- * against an older libc asks for them (surface.def); they forward to the same version of libc.
+ * The older versions of names with more than one definition in libc.  A program that was linked against an
+ * older libc asks for them (surface.def); they forward to the same version of libc.
  *
- * An unversioned definition serves all versions.  So a name with one definition in libc, even
- * under several versions, is exported without a version (ld.so(8);
- * check_match in glibc's elf/dl-lookup.c).
+ * An unversioned definition serves all versions.  So a name with one definition in libc, even under several
+ * versions, is exported without a version (ld.so(8); check_match in glibc's elf/dl-lookup.c).
  */
 #include "exports.h"
 

@@ -549,11 +549,7 @@ void decide_uncork(struct conn *c) {
     evidence_uncorked(c, &action);
 }
 
-/* ---- the end of a connection --------------------------------------------
- *
- * The last bytes first.  Where the kernel has no room for buffered bytes, it gets a wider send buffer.  Where
- * that does not help, a descriptor of our own keeps the socket open, and the window's thread sends the rest
- * (c->lingering). */
+/* ---- the end of a connection -------------------------------------------- */
 
 /* As the kernel's own wait, it ends at a signal.  CLOSE_LINGERS: fd leads here no more. */
 static enum close_lingers wait_for_room(struct conn *c, int fd, int seconds) {
@@ -639,9 +635,7 @@ void close_linger_ends(struct conn *c) {
 
 /* ---- a change of the configuration ---------------------------------------
  *
- * It reaches each connection at its next call (sweep_adopt).  sweep() lets all adopt it at once, and pushes
- * what they hold: when a call or the window's thread sees the control block changed, and when the process
- * forks, is replaced or steps aside.
+ * It reaches each connection at its next call (sweep_adopt), or by sweep() all at once.
  */
 
 /* False: the mode is not certain yet, because the socket is not connected. */

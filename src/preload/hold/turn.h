@@ -3,9 +3,8 @@
  * Holds and pushes: the open turn of a thread, its end before any call that may
  * block, the decision about a write, and the push; then the ends of connections.
  *
- * A thread has at most one open turn, on one connection: a write to another
- * descriptor that could block ends it.  So one thread-local load shows whether
- * this thread may hold bytes.
+ * A thread has at most one open turn, on one connection: so one thread-local load shows whether it may hold
+ * bytes.
  */
 #ifndef UNSTALL_TURN_H
 #define UNSTALL_TURN_H
@@ -23,10 +22,9 @@ enum { HOLD_LATE_NS = 5000000 }; /* without a window, a longer hold did not fit 
 /* Without a window: learns the habit of a connection that has no held bytes yet. */
 void hold_learn_piece(struct conn *c);
 
-/* Without a window: checks the age of a hold when a push ends it, or before the decision about a write that
- * joins it.  In mode auto, a hold that was too long ends the connection's habit, and often that of its whole
- * endpoint.  In mode cork, several holds in a row that the kernel ended set the connection to TCP_NODELAY
- * only: the library does not see the waits of its program. */
+/* Without a window: checks the age of a hold when a push ends it, or when a write joins it.  In auto, a hold
+ * that was too long ends the connection's habit, and often that of its endpoint.  In cork, several in a row
+ * that the kernel ended set the connection to TCP_NODELAY only. */
 void hold_check_age(struct conn *c, bool joined);
 
 /* ---- the end of a thread is the end of its turn, too ------------------ */
@@ -123,8 +121,7 @@ static inline void hold_open_turn(struct conn *c) {
         c->policy.nodelay_only = true;
 }
 
-/* A write joins the turn of this thread on c; opens the turn if necessary.  Lock
- * held. */
+/* A write joins the turn of this thread on c; opens the turn if necessary.  Lock held. */
 INLINE void hold_join_turn(struct conn *c) {
     struct policy *p = &c->policy;
     if (UNLIKELY(c->held))
@@ -228,12 +225,10 @@ void decide_apply(struct conn *c, const struct policy_action *action, int fd);
 
 /* ---- a message that begins while bytes of the message before are unacknowledged --------------
  *
- * A program that reads requests one by one and answers each by one small write stalls at the second answer if
- * its peer has two requests under way, and no message has two writes.  Only the kernel knows that the bytes
- * before are unacknowledged; policy tells when to ask (policy_asks_crossing).  That alone is no stall: the
- * acknowledgement may come at once.  So the first time the delay must be seen: the next input came after the
- * write had been held for PROOF_LEAST_MS or more.  Then the connection gets TCP_NODELAY, and the next one of
- * the same endpoint at its first such write. */
+ * Policy tells when to ask the kernel (policy.h, "messages that cross").  Unacknowledged bytes alone are no
+ * stall: the acknowledgement may come at once.  So the first time the delay must be seen: the next input came
+ * after the write had been held for PROOF_LEAST_MS or more.  Then the connection gets TCP_NODELAY, and the
+ * next one of the same endpoint at its first such write. */
 
 /* Before the write that policy has marked as `crossing` leaves by fd. */
 void decide_crossing(struct conn *c, int fd);
@@ -251,15 +246,12 @@ void decide_uncork(struct conn *c);
 
 enum { CLOSE_LOWEST = 256 }; /* a descriptor of our own is not below it, if it can be so */
 
-/* The application closes the last descriptor while the kernel has no room for
- * the buffered bytes: a descriptor of our own keeps the connection open until
- * the window's thread has sent them.  Lock held.  CLOSE_ENDS: a larger SO_SNDBUF made room; no
- * descriptor was available, and the bytes were sent as far as room came in time; or SO_LINGER asks
- * for a reset.  CLOSE_UNLOCKED: the lock was
- * released, and cannot be had again.
- *
- * Where SO_LINGER has a time, the close waits for room as long, as the kernel's own close would, and then
- * the option is cleared: the last close must not block the window's thread. */
+/* The application closes the last descriptor while the kernel has no room for the buffered bytes.  Lock held.
+ * CLOSE_LINGERS: a descriptor of our own keeps the connection open until the window's thread has sent them.
+ * CLOSE_ENDS: a larger SO_SNDBUF made room; no descriptor was available, and the bytes were sent as far as
+ * room came in time; or SO_LINGER asks for a reset.  CLOSE_UNLOCKED: the lock was released, and cannot be had
+ * again.  Where SO_LINGER has a time, the close waits for room as long, as the kernel's own close would, and
+ * then the option is cleared: the last close must not block the window's thread. */
 enum close_lingers { CLOSE_ENDS, CLOSE_LINGERS, CLOSE_UNLOCKED };
 enum close_lingers close_lingers(struct conn *c, int fd);
 

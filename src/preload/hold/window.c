@@ -40,8 +40,8 @@ enum {
     LINGER_TICKS = 10,   /* of a connection on the list, since its last hold; at most 80 ms */
     LONG_TURN = 4,       /* writes: more segments would cost more than a start (7 µs each) */
     IDLE_NS = 100000000, /* after the last hold, before the thread ends: another start costs 30 µs */
-    PAUSE_OF_TURNS_NS = 100000000, /* a turn that wants to hold so long after the last one does not start it */
-    PAUSE_NS = 100000000, /* after a change of rights: libpsx then signals every task, and waits for answers */
+    PAUSE_OF_TURNS_NS = 100000000, /* a turn that wants to hold so long after another does not start it */
+    PAUSE_NS = 100000000, /* after a change of rights: libpsx then signals each task, waits for answers */
 };
 
 #define BARRED (UINT32_C(1) << 31)
@@ -102,9 +102,8 @@ static bool window_is_over(uint64_t since, const struct tick *now) {
     return age > 0 && now->ns - tick_times[(since + 1) % TICKS_KEPT] >= least_us * 1000;
 }
 
-/* Checks a connection without its lock, because a writing thread would have to wait
- * for the lock.  Most connections need nothing: holds begin and end a thousand times
- * between two ticks. */
+/* Checks a connection without its lock, because a writing thread would have to wait for the lock.  Most
+ * connections need nothing: holds begin and end a thousand times between two ticks. */
 static bool needs_nothing(const struct conn *c, struct tick *now) {
     if (LOAD(&c->lingering))
         return false;
@@ -180,10 +179,9 @@ static void push_all(struct conn *list) {
     }
 }
 
-/* The thread ends by itself, so that an idle program has no such thread, and the thread does not
- * outlive the program's own threads.  False: bytes are held again.  The order prevents a race: a
- * writing thread puts its connection on the list and then reads the state; this function sets the
- * state and then reads the list. */
+/* The thread ends by itself, so that an idle program has no such thread, and the thread does not outlive the
+ * program's own threads.  False: bytes are held again.  The order prevents a race: a writing thread puts its
+ * connection on the list and then reads the state; this function sets the state and then reads the list. */
 static bool exit_if_idle(void) {
     if (!spin_trylock(&start_lock))
         return false;

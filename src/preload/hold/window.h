@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The window's thread: pushes bytes that a computing thread has held longer than
- * the window, and sends buffered bytes that the kernel did not take at once.
- *
- * docs/design.md, "The window", says when it exists, starts, ticks and ends.  Mode coalesce needs it, because
- * buffered bytes that no thread sends are lost.  A program with a single thread stays single-threaded.
+ * The window's thread: pushes bytes that a computing thread has held longer than the window, and sends
+ * buffered bytes that the kernel did not take at once.  docs/design.md, "The window", says when it exists,
+ * starts, ticks and ends.
  */
 #ifndef UNSTALL_WINDOW_H
 #define UNSTALL_WINDOW_H
@@ -12,9 +10,7 @@
 #include "config.h"
 #include "conn.h"
 
-/* ---- its state, and the beginning of a hold ------------------------------
- *
- * A hold costs its caller one store if the connection is already on the list of the window's thread. */
+/* ---- its state, and the beginning of a hold ------------------------------ */
 
 enum window_state {
     WINDOW_NONE,    /* not decided: the next hold may start a thread */
@@ -110,10 +106,7 @@ void window_thread_ends(void);
 /* Runs in the child of a fork, which has one thread. */
 void window_forked(void);
 
-/* ---- its pace ----------------------------------------------------------
- *
- * The length of the next tick of the window's thread (window.c), from what the last ticks have found.
- */
+/* ---- its pace: the length of the next tick, from what the last ticks have found ---------- */
 
 enum {
     LONGEST_TICK_US = 4000,
@@ -141,11 +134,10 @@ struct tick {
     bool expired; /* a hold was older than the window */
 };
 
-/* The time between ticks.  While all turns end by themselves, a tick every 8 ms is enough: a hold
- * that it finds is checked again one window later.  With many connections some turn is always
- * open, and this rule would give a tick every window.  The tick is then 4.5 ms (for a window of
- * 1 ms), and a hold that two ticks find is too old.  In both cases no hold lasts longer than a
- * window and 8 ms. */
+/* The time between ticks.  While all turns end by themselves, a tick every 8 ms is enough: a hold that it
+ * finds is checked again one window later.  With many connections some turn is always open, and this rule
+ * would give a tick every window.  The tick is then 4.5 ms (for a window of 1 ms), and a hold that two ticks
+ * find is too old.  In both cases no hold lasts longer than a window and 8 ms. */
 struct pace {
     unsigned calm; /* ticks since the last that found a hold older than the window */
     unsigned open; /* how often recent ticks found a hold and none too old */

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Policy decides what to do with a write, from the facts of its connection.
- * Pure: facts and time in, action out; no system call, no clock, no lock of
- * its own.  The caller holds the connection's lock.
- *
- * docs/design.md, "Words", says which message stalls.  A unit is the bytes that end a segment by the
- * application's doing: a plain write, or a corked run and its end.
+ * Pure: facts and time in, action out; no system call, no clock, no lock of its own.  The caller holds the
+ * connection's lock.  docs/design.md, "Words", says which message stalls, and what a unit is.
  */
 #ifndef UNSTALL_POLICY_H
 #define UNSTALL_POLICY_H
@@ -14,14 +11,10 @@
 
 /* ---- the model of turns -------------------------------------------------
  *
- * Predicts the last write of a turn from the connection's earlier turns.  Pure: no
- * clock, no system call, no lock of its own (the connection's lock protects it).
- *
- * For each position in a turn the model keeps the share of turns that ended
- * there, as a moving average.  A correct prediction costs no added system call, a
- * wrong "last" one more segment, a wrong "more" one push.  A segment costs several
- * times a push (docs/kernel.md: 1.5 against 1.12 for the same exchange), therefore
- * "last" needs a high share.
+ * Predicts the last write of a turn from the connection's earlier turns.  For each position in a turn it
+ * keeps the share of turns that ended there, as a moving average.  A correct prediction costs no added system
+ * call, a wrong "last" one more segment, a wrong "more" one push.  A segment costs several times a push
+ * (docs/kernel.md: 1.5 against 1.12 for the same exchange), therefore "last" needs a high share.
  */
 
 enum {
@@ -159,10 +152,9 @@ struct policy_action {
     bool new_message; /* the first write since input */
 };
 
-/* Without a window a wrong guess delays bytes by 200 ms.  So `auto` then holds only after HABIT quick
- * turns in a row.  A turn is quick if a tracked call ended it and no gap between its writes, or between
- * its last write and its end, exceeded HABIT_GAP_NS.  docs/decisions.md has the table that gave the
- * number. */
+/* Without a window a wrong guess delays bytes by 200 ms.  So `auto` then holds only after HABIT quick turns
+ * in a row.  A turn is quick if a tracked call ended it and no gap between its writes, or between its last
+ * write and its end, exceeded HABIT_GAP_NS.  docs/decisions.md has the table that gave the number. */
 enum { HABIT = 16, HABIT_GAP_NS = 1000000 };
 
 static inline bool policy_learns_habit(const struct policy *p) {
@@ -387,11 +379,10 @@ static inline bool mss_is_old(struct policy *p, size_t bytes) {
  *
  * A message begins with a small unit while bytes of the message before are unacknowledged, so that Nagle
  * holds it: the input in between was under way already (the peer has two requests under way), or answered
- * something else (a message of two units, the last of which has no answer of its own).  Only the kernel knows
- * whether bytes are unacknowledged.  Programs that never have this must not pay for the question, so a sign
- * comes first: several units, or a read that got all that it asked for, at once, after a read that did so:
- * then its bytes may have been queued before the message was sent.  Most programs that show the sign never
- * have a crossing, so the signs back off: the first eight count, then one in sixteen; all once a crossing has
+ * something else (a message of two units, the last of which has no answer of its own).  Only the kernel
+ * knows, and programs that never have this must not pay for the question.  So a sign comes first: several
+ * units, or a read that got all that it asked for, at once, after a read that did so.  Most programs that
+ * show it never have a crossing: the first eight signs count, then one in sixteen; all once a crossing has
  * stalled. */
 
 static inline bool policy_takes_sign(const struct policy *p) {

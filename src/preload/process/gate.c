@@ -72,8 +72,7 @@ static bool is_us(const char *item, size_t length) {
            (before == 0 || item[before - 1] == '/');
 }
 
-/* UNSTALL_CHILDREN=0: take ourselves out of LD_PRELOAD, in place (a shorter
- * string always fits). */
+/* UNSTALL_CHILDREN=0: take ourselves out of LD_PRELOAD, in place (a shorter string always fits). */
 static void drop_from_preload(char **environment) {
     for (char **e = environment; e && *e; e++) {
         if (strncmp(*e, "LD_PRELOAD=", 11) != 0)

@@ -37,8 +37,7 @@ void process_is_replaced_at(int fd, const char *path); /* of execveat(2); NULL: 
 int process_exec_failed(int result);
 /* Before the process ends, with or without exit handlers. */
 void process_ends(void);
-/* Around the installation of a seccomp filter, or of strict mode, which forbids even reading a
- * clock. */
+/* Around the installation of a seccomp filter, or of strict mode, which forbids even reading a clock. */
 void process_filters(bool strict);
 void process_filtered(bool installed);
 /* As process_filters(), before Syscall User Dispatch is set: the system calls of code outside

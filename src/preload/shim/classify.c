@@ -147,17 +147,12 @@ void shim_uring(void) {
 
 /* ---- io_uring -----------------------------------------------------------
  *
- * Finds out whether this process uses io_uring.  The library does not see bytes that pass through a ring,
- * so its connections get TCP_NODELAY.
- *
- * A call syscall(SYS_io_uring_setup) shows a ring.  liburing and others make that call inline, so the
- * library also searches the process's descriptors for `anon_inode:[io_uring]`.  It does so
- * - when liburing is loaded and a connection is made;
- * - when a connection has carried no byte that the library saw, and it ends or a later one is made.
- *
- * One search costs at most 128 readlink(2), 0.1 ms.  The library searches at most four times: on the 1st,
- * 2nd, 4th and 8th such occasion.  There is no lock: two threads may search at the same time.  The caller
- * must hold no connection's lock.
+ * The library does not see bytes that pass through a ring, so its connections get TCP_NODELAY.  A call
+ * syscall(SYS_io_uring_setup) shows a ring.  liburing and others make that call inline, so the library also
+ * searches the process's descriptors for `anon_inode:[io_uring]`: when liburing is loaded and a connection is
+ * made, or when a connection has carried no byte that the library saw, and it ends or a later one is made.
+ * One search costs at most 128 readlink(2), 0.1 ms; it is made on the 1st, 2nd, 4th and 8th such occasion,
+ * without a lock.  The caller must hold no connection's lock.
  */
 
 enum { NUMBERS = 128, LAST_LOOK = 8, SILENT_NS = 10000000 };

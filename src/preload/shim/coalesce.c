@@ -183,11 +183,10 @@ static int follow(struct call call, struct write_request *o) {
     return 0;
 }
 
-/* For a blocking write behind buffered bytes when the send buffer is full: sends the
- * buffered bytes by a blocking call, so that EINTR, SA_RESTART and SO_SNDTIMEO keep
- * their effect.  BULK_ASIDE: the lock cannot be had again.  Lock held; released but for BULK_GOES.
- * Where the application's descriptor is closed meanwhile, o->fd becomes one of our own, which the caller
- * closes. */
+/* For a blocking write behind buffered bytes when the send buffer is full: sends the buffered bytes by a
+ * blocking call, so that EINTR, SA_RESTART and SO_SNDTIMEO keep their effect.  BULK_ASIDE: the lock cannot be
+ * had again.  Lock held; released but for BULK_GOES. Where the application's descriptor is closed meanwhile,
+ * o->fd becomes one of our own, which the caller closes. */
 static enum bulk drain(struct conn *c, struct write_request *o) {
     const struct call call = call_of(c);
     const int fd = o->fd;

@@ -193,10 +193,10 @@ static void close_aside(int fd) {
 
 static void close_connection(struct conn *c, int fd) {
     hold_push(c, PUSH_CLOSE);
-    /* Other holders of the socket must not inherit our TCP_NODELAY as the application's choice.
-     * Such a holder is another process, or this process by a duplicate made before the library
-     * knew this descriptor.  After a fork since, a passed connection stays as it is: a child
-     * knows it, and may have set its own option. */
+    /* Other holders of the socket must not inherit our TCP_NODELAY as the application's choice.  Such a
+     * holder is another process, or this process by a duplicate made before the library knew this descriptor.
+     * After a fork since, a passed connection stays as it is: a child knows it, and may have set its own
+     * option. */
     bool others =
         (c->passed && c->forks == LOAD(&forks_made)) || (c->origin == ORIGIN_FOREIGN && !c->shared);
     if (others && c->refs == 1 && !config()->no_syscalls)

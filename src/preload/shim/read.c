@@ -8,10 +8,9 @@
 #include "reentry.h"
 #include "shim.h"
 
-/* True: a read or write of this descriptor, which is not the connection of the open
- * turn, may block.  Only regular files never block.  The library asks the kernel once
- * for each descriptor, and only if the answer matters: the turn holds bytes, or would
- * hold some if it went on. */
+/* True: a read or write of this descriptor, which is not the connection of the open turn, may block.  Only
+ * regular files never block.  The library asks the kernel once for each descriptor, and only if the answer
+ * matters: the turn holds bytes, or would hold some if it went on. */
 static bool may_block(int fd) {
     uintptr_t word = fds_word(fd);
     if (word == FDS_FILE)

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The path of every exported call: find the connection, observe, decide
- * (policy), act (hold, buffer, kernel), account, and forward the call to the
- * next definition of the function.  These functions set errno exactly as the
- * call without the library would.  Calls that the shim makes for itself leave
- * errno unchanged.
+ * The path of every exported call: find the connection, observe, decide (policy), act (hold, buffer, kernel),
+ * account, and forward the call to the next definition of the function.  These functions set errno exactly as
+ * the call without the library would.  Calls that the shim makes for itself leave errno unchanged.
  *
  * Calls on what is no TCP stream are forwarded unchanged; an unknown descriptor is classified first.
  */
@@ -111,14 +109,12 @@ static inline bool call_lock(struct call call) {
     return false;
 }
 
-/* A call that moves bytes into `fd` but can be neither held nor buffered
- * (sendfile, splice, sendmmsg).
+/* A call that moves bytes into `fd` but can be neither held nor buffered (sendfile, splice, sendmmsg).
  *
  * shim_bulk_begins() runs before the call.  `flags` are its MSG_ flags; `raw` means that it is no
  * cancellation point.  BULK_FAILS: do not make the call, errno is set and the result is -1.  BULK_ASIDE: it
- * stands behind bytes that only the holder of the lock can send (reentry.h).
- * shim_bulk_ended() runs after it.  `moved` bytes left in `pieces` pieces; `more`: the application
- * itself holds them back by MSG_MORE. */
+ * stands behind bytes that only the holder of the lock can send (reentry.h). shim_bulk_ended() runs after it.
+ * `moved` bytes left in `pieces` pieces; `more`: the application itself holds them back by MSG_MORE. */
 enum bulk { BULK_GOES, BULK_FAILS, BULK_ASIDE };
 enum bulk shim_bulk_begins(int fd, int flags, bool raw, struct call *call);
 void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, bool more,
@@ -126,8 +122,8 @@ void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, b
 
 /* A message passes descriptors to another process (SCM_RIGHTS).  Once the library has held bytes or set an
  * option (hold_acted), shim_messages_pass() runs before a sendmmsg(2), because it may have to restore
- * options; the kernel may still refuse the message.  Otherwise shim_descriptors_passed() runs after a send
- * that succeeded: the kernel has then read the message and its control data. */
+ * options.  Otherwise shim_descriptors_passed() runs after a send that succeeded: the kernel has read the
+ * message. */
 void shim_messages_pass(const struct mmsghdr *messages, unsigned count);
 void shim_descriptors_passed(const struct msghdr *message);
 /* A write of the form FORM_SENDMSG, with the same before or after it. */
@@ -206,13 +202,11 @@ void shim_option_got(int fd, int level, int name, void *value, socklen_t length)
 
 /* ---- state of a connection --------------------------------------------- */
 
-/* Returns the connection of fd, locked.  Classifies an unknown descriptor.
- * NULL: not TCP, or not known (no memory, or no system calls allowed); or its lock cannot be had, and then fd
- * still leads to it. */
+/* Returns the connection of fd, locked.  Classifies an unknown descriptor.  NULL: not TCP, or not known (no
+ * memory, or no system calls allowed); or its lock cannot be had, and then fd still leads to it. */
 struct conn *shim_lock_fd(int fd);
 
-/* Brings a connection up to date after a change of filters or configuration, or
- * a fork.  Lock held. */
+/* Brings a connection up to date after a change of filters or configuration, or a fork.  Lock held. */
 void shim_refresh(struct conn *c);
 
 /* fd is one more descriptor of c.  If a stdio stream uses fd, the library does not see all writes.
@@ -259,8 +253,7 @@ ssize_t shim_tell_error(struct conn *c, int flags);
 
 /* ---- statistics ---------------------------------------------------------
  *
- * The work that must run without a connection's lock: opening the file and reading the live
- * configuration.
+ * The work that must run without a connection's lock: opening the file and reading the live configuration.
  */
 
 void shim_tally_catch_up(void);

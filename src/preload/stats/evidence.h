@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of a connection that exists only if statistics or observe are on: times,
- * its row and record in the statistics file, and the evidence of stalls.
+ * The part of a connection that exists only if statistics or observe are on: times, its row and record in the
+ * statistics file, and the evidence of stalls.
  *
- * Ownership: one struct a connection, from a pool of mapped chunks that are
- * never unmapped, so that a connection itself stays at 256 bytes.  It is made
- * when the connection connects or is accepted, and freed when the connection is
- * reset.  It belongs to the holder of the connection's lock.
+ * Ownership: one struct a connection, from a pool of mapped chunks that are never unmapped, so that a
+ * connection itself stays at 256 bytes.  It is made when the connection connects or is accepted, and freed
+ * when the connection is reset.  It belongs to the holder of the connection's lock.
  *
- * Fork: the child keeps its copy; conn_repaired() clears what is about the
- * statistics file, because the child has another one.
+ * Fork: the child keeps its copy; conn_repaired() clears what is about the statistics file, because the child
+ * has another one.
  */
 #ifndef UNSTALL_EVIDENCE_H
 #define UNSTALL_EVIDENCE_H
@@ -182,9 +181,8 @@ bool modules_parse(const char *line, size_t bytes, struct modules_line *out);
 
 /* ---- the report (report.c) -------------------------------------------------
  *
- * Each connection has its own counters, under its lock; they are added
- * to the process's totals when the connection ends.  So the write path shares no
- * counter between connections.  The report adds the connections still open.
+ * A connection's own counters are added to the process's totals when it ends, so that the write path shares
+ * no counter between connections.  The report adds the connections still open.
  */
 /* The last descriptor of c is about to be closed.  Lock held. */
 void stats_connection_ends(struct conn *c, int fd);

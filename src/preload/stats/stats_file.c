@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Makes the statistics file.  An error costs one line of warning and the statistics; it
- * never harms the host.  Each page must exist before a counter touches it (else SIGBUS), and
- * writeback must not block the host (therefore tmpfs only).
+ * Makes the statistics file.  An error costs one line of warning and the statistics.  Writeback must not
+ * block the host: therefore tmpfs only.
  */
 #include "stats_file.h"
 

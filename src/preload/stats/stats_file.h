@@ -25,18 +25,11 @@ bool stats_file_reserve(const void *part, size_t bytes);
 
 /* ---- rows and records ---------------------------------------------------
  *
- * The file is made when the process first uses TCP, so that a process without TCP,
- * and a fork that only runs another program, cost nothing.  Only the making uses
- * system calls.
- *
- * Ownership: the mapping is made once in a process and stays.  After fork the
- * child unmaps its copy first and makes its own on demand.  (MADV_DONTFORK would do
- * that too, but a handler that forks while its thread adds to a counter would then
- * return to an unmapped page: SIGSEGV.)
- *
- * Locking: any thread adds to counters, with relaxed atomics.  Rows and records are
- * handed out under a short lock of their own.  No function here takes a connection's
- * lock.
+ * The file is made when the process first uses TCP, so that a process without TCP, and a fork that only runs
+ * another program, cost nothing.  Ownership: the mapping is made once in a process and stays; after fork the
+ * child unmaps its copy first and makes its own on demand.  Locking: any thread adds to counters, with
+ * relaxed atomics; rows and records are handed out under a short lock of their own.  No function here takes
+ * a connection's lock.
  */
 
 extern INTERNAL bool stats_refused; /* no file can be made */
@@ -84,9 +77,7 @@ void stats_file_ends(enum stats_end how);
 /* ---- live configuration -------------------------------------------------
  *
  * A tool writes the control block of the statistics file; this process adopts it when a message starts, and
- * at each tick of the window's thread.
- *
- * A block with bad values, or one that stays unfinished, is ignored with one warning.
+ * at each tick of the window's thread.  A bad block, or one that stays unfinished, costs one warning.
  */
 
 extern INTERNAL uint32_t control_seen; /* the last sequence that was looked at */
@@ -97,9 +88,8 @@ static inline bool control_changed(void) {
     return s && UNLIKELY(LOAD(&s->control.sequence) != LOAD(&control_seen));
 }
 
-/* Read the block and publish its configuration.  True: the configuration has changed.  The
- * caller then sweeps all connections (sweep_told()) and passes `sequence` to
- * control_is_in_force(). */
+/* Read the block and publish its configuration.  True: the configuration has changed.  The caller then sweeps
+ * all connections (sweep_told()) and passes `sequence` to control_is_in_force(). */
 bool control_look(uint32_t *sequence);
 void control_is_in_force(uint32_t sequence);
 

@@ -43,8 +43,7 @@ void text_print(struct text *t, const char *form, ...);
  * than a second for a stderr that nobody reads.  Longer texts are in mappings, because a handler may have a
  * small stack and may leave by a jump, so that a buffer with a lock could be locked for ever.
  */
-/* Write text to `target`: "stderr" or a path in which %p stands for the
- * process id.  0 or -errno. */
+/* Write text to `target`: "stderr" or a path in which %p stands for the process id.  0 or -errno. */
 int log_to(const char *target, const struct text *t);
 
 /* Write one line to the target of UNSTALL_LOG (default stderr), in the forms of text_print(). */

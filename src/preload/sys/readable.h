@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tells whether memory of the application may be read.  The library reads it only after the
- * kernel has read it, or if these functions return true: a bad pointer must reach the kernel,
- * which returns EFAULT.
- *
- * Most pointers lead to the calling thread's stack, to the program's own data or to the heap of
- * brk(2), whose end libc knows: the check takes a few instructions.  For all others it asks the
- * kernel, page by page (0.1 µs each).  It does not cover memory that another thread unmaps
- * between the check and the read.
+ * Tells whether memory of the application may be read.  The library reads it only after the kernel has read
+ * it, or if these functions return true: a bad pointer must reach the kernel, which returns EFAULT.  Most
+ * pointers lead to the calling thread's stack, to the program's own data or to the heap of brk(2), whose end
+ * libc knows: the check takes a few instructions.  For all others it asks the kernel, page by page (0.1 µs
+ * each).  It does not cover memory that another thread unmaps between the check and the read.
  */
 #ifndef UNSTALL_READABLE_H
 #define UNSTALL_READABLE_H

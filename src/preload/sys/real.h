@@ -94,14 +94,11 @@ void *real_absent(void **slot, const char *name);
 
 /* ---- the address of a name in libc, read from libc's own symbol table (libc_symbols.c) ----------
  *
- * dlsym(RTLD_NEXT) costs about 1000 instructions a name, half of the start of a program
- * (docs/decisions.md).  It also takes the dynamic linker's lock, so it must not run at the first call
- * of a name, which may be in a signal handler or in a child of fork(2).  These functions only read
- * memory that never changes.
- *
- * They answer only if dlsym would surely give the same answer: no library between us and libc has
- * the name, and libc defines it as a plain function.  In every other case the result is NULL, and the
- * caller asks dlsym. */
+ * dlsym(RTLD_NEXT) costs about 1000 instructions a name, and takes the dynamic linker's lock, so it must not
+ * run at the first call of a name, which may be in a signal handler or in a child of fork(2)
+ * (docs/decisions.md).  These functions only read memory that never changes.  They answer only if dlsym would
+ * surely give the same answer: no library between us and libc has the name, and libc defines it as a plain
+ * function.  In every other case the result is NULL, and the caller asks dlsym. */
 
 enum { LIBC_SYMBOLS_LIBRARIES = 24 };
 
