@@ -62,11 +62,6 @@ void process_runs_program(void) {
     __atomic_add_fetch(&nodelay_epoch, 1, __ATOMIC_RELAXED);
 }
 
-static void process_reports(bool replaced) {
-    stats_report();
-    stats_process_ends(replaced);
-}
-
 /* What an exec is to run: `path` from `directory`, or NULL: the file that this is; or by a search of PATH. */
 struct program {
     int directory;
@@ -162,7 +157,7 @@ static void replaced_by(const struct program *p) {
     if (asks && runs && window_any_has_bytes() && surely_runs(p))
         send_the_last();
     if (runs)
-        process_reports(true);
+        stats_process_ends(true);
 }
 
 void process_is_replaced_by(const char *file) {
@@ -196,7 +191,7 @@ __attribute__((destructor)) void process_ends(void) {
         c->nodelay_checked == LOAD(&nodelay_epoch) && !config()->no_syscalls)
         hold_restore(c);
     if (__atomic_exchange_n(&reported, fork_generation, __ATOMIC_RELAXED) != fork_generation)
-        process_reports(false);
+        stats_process_ends(false);
 }
 
 /* ---- threads --------------------------------------------------------- */

@@ -251,11 +251,7 @@ ssize_t shim_fail(int error, int flags);
 /* The application gets the pending error at this write.  Lock held; released.  Returns -1. */
 ssize_t shim_tell_error(struct conn *c, int flags);
 
-/* ---- statistics ---------------------------------------------------------
- *
- * The work that must run without a connection's lock: opening the file and reading the live configuration.
- */
-
+/* Opens the statistics file, and reads the live configuration.  Without a connection's lock. */
 void shim_tally_catch_up(void);
 
 /* ---- the lock cannot be had (aside.c, reentry.h) -------------------------- */

@@ -187,11 +187,8 @@ bool modules_parse(const char *line, size_t bytes, struct modules_line *out);
 /* The last descriptor of c is about to be closed.  Lock held. */
 void stats_connection_ends(struct conn *c, int fd);
 
-/* Write the report to the target of UNSTALL_REPORT, if it is set. */
-void stats_report(void);
-
-/* Move the remaining counts to the statistics file.  `replaced`: exec replaces this program,
- * and its connections go on. */
+/* Write the report to the target of UNSTALL_REPORT, if it is set, and move the remaining counts to the
+ * statistics file.  `replaced`: exec replaces this program, and its connections go on. */
 void stats_process_ends(bool replaced);
 
 /* In the child of a fork: its own totals start at zero. */

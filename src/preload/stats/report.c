@@ -46,21 +46,6 @@ void stats_connection_ends(struct conn *c, int fd) {
     add(ended, c, now);
 }
 
-void stats_process_ends(bool replaced) {
-    if (!stats_file_now())
-        return;
-    FDS_EACH(c) {
-        struct kernel_tcp_info room;
-        if (c->evidence && replaced) {
-            tally_moves(c);
-        } else if (c->evidence) {
-            evidence_ends(c, c->fd); /* the kernel sends held bytes now */
-            tally_ends(c, tcp_info_of(c, c->fd, &room));
-        }
-    }
-    stats_file_ends(replaced ? STATS_REPLACED : STATS_ENDS);
-}
-
 /* Text: one line for each counter that is not zero.  JSON: pushes are an object with one member a cause. */
 static void print(struct text *t, const uint64_t *total, bool json) {
     enum { FIRST = COUNT_PUSH_WAIT, LAST = FIRST + PUSH_CAUSES - 1 };
@@ -79,10 +64,7 @@ static void print(struct text *t, const uint64_t *total, bool json) {
         text_add(t, "}\n");
 }
 
-void stats_report(void) {
-    const char *target = config()->report;
-    if (!target || config()->no_syscalls)
-        return; /* a seccomp filter may forbid the report's system calls */
+static void report(const char *target) {
     uint64_t all[REPORTED];
     for (int i = 0; i < REPORTED; i++)
         all[i] = LOAD(&ended[i]);
@@ -102,6 +84,23 @@ void stats_report(void) {
         log_to("stderr", &out);
     }
     text_unmap(&out);
+}
+
+void stats_process_ends(bool replaced) {
+    if (config()->report && !config()->no_syscalls) /* a filter may forbid the report's system calls */
+        report(config()->report);
+    if (!stats_file_now())
+        return;
+    FDS_EACH(c) {
+        struct kernel_tcp_info room;
+        if (c->evidence && replaced) {
+            tally_moves(c);
+        } else if (c->evidence) {
+            evidence_ends(c, c->fd); /* the kernel sends held bytes now */
+            tally_ends(c, tcp_info_of(c, c->fd, &room));
+        }
+    }
+    stats_file_ends(replaced ? STATS_REPLACED : STATS_ENDS);
 }
 
 void stats_forked(void) {
