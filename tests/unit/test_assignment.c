@@ -93,21 +93,3 @@ Test(assignment, sequence) {
             EXPECT_INT(row->text, arm_of(row->text, ASSIGN_CONNECTION, 7, serial, 0, 0, 0),
                        row->arms[serial - 1] - '0');
 }
-
-Test(assignment, equal) {
-    struct arms a = {.seed = 1}, b;
-    ASSERT(arms_parse(&a, "off:1,auto:2"));
-    b = a;
-    b.mode[2] = MODE_CORK; /* behind the last */
-    EXPECT(arms_equal(&a, &b));
-    b.weight[1] = 3;
-    EXPECT(!arms_equal(&a, &b));
-    b = a, b.mode[0] = MODE_CORK;
-    EXPECT(!arms_equal(&a, &b));
-    b = a, b.seed = 2;
-    EXPECT(!arms_equal(&a, &b));
-    b = a, b.assignment = ASSIGN_PEER;
-    EXPECT(!arms_equal(&a, &b));
-    b = a, b.count = 1;
-    EXPECT(!arms_equal(&a, &b));
-}

@@ -17,17 +17,6 @@
 
 #include "clock.h"
 
-/* ---- the arms of an experiment ------------------------------------------ */
-
-bool arms_equal(const struct arms *a, const struct arms *b) {
-    if (a->count != b->count || a->assignment != b->assignment || a->seed != b->seed)
-        return false;
-    for (uint32_t i = 0; i < a->count; i++)
-        if (a->mode[i] != b->mode[i] || a->weight[i] != b->weight[i])
-            return false;
-    return true;
-}
-
 /* ---- the configuration in force ----------------------------------------- */
 
 enum { CONFIG_SNAPSHOTS = 64, ENVIRONMENT_COPY = 8192 };

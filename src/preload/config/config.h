@@ -25,18 +25,17 @@
  * the same seed gives the same assignment again.
  */
 
-struct arms {
+struct arms { /* compared as bytes: what is beyond `count` is 0 */
     uint32_t count;      /* 0: no experiment */
     uint32_t assignment; /* enum stats_assignment */
     uint64_t seed;
     uint8_t mode[STATS_ARMS]; /* enum mode */
+    uint8_t unused[2];
     uint32_t weight[STATS_ARMS];
 };
 
 /* Parses "off:50,auto:50".  False: another form, or more than STATS_ARMS arms. */
 bool arms_parse(struct arms *arms, const char *text);
-
-bool arms_equal(const struct arms *a, const struct arms *b);
 
 /* ---- the configuration -------------------------------------------------- */
 

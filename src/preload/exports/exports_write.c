@@ -201,9 +201,8 @@ ssize_t unstall_splice(int from, off64_t *from_offset, int fd, off64_t *offset, 
     if (bulk == BULK_FAILS)
         return -1;
     struct call source = shim_read_begins(from, true);
-    ssize_t moved =
-        raw ? REAL(syscall)(SYS_splice, from, from_offset, fd, offset, bytes, flags)
-            : REAL(splice)(from, from_offset, fd, offset, bytes, flags);
+    ssize_t moved = raw ? REAL(syscall)(SYS_splice, from, from_offset, fd, offset, bytes, flags)
+                        : REAL(splice)(from, from_offset, fd, offset, bytes, flags);
     shim_bulk_ended(call, fd, 1, moved, (flags & SPLICE_F_MORE) != 0, caller);
     return shim_read_ends(source, moved, bytes);
 }

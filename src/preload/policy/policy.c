@@ -32,8 +32,7 @@ enum {
     WINDOW_JOINS = 4, /* two answers of two writes */
 };
 
-const char *const mode_names[MODES] = {"off",  "observe",  "nodelay",
-                                            "cork", "coalesce", "auto"};
+const char *const mode_names[MODES] = {"off", "observe", "nodelay", "cork", "coalesce", "auto"};
 
 struct policy_action policy_write(struct policy *p, const struct policy_limits *limits,
                                   const struct policy_write *w) {

@@ -155,10 +155,8 @@ int aside_messages(int fd, struct mmsghdr *messages, unsigned count, int flags) 
     for (; sent < count && sent < IOV_MAX; sent++) {
         if (!readable(&messages[sent], sizeof(messages[sent])))
             return sent ? (int)sent : (int)shim_fail(EFAULT, flags);
-        ssize_t n = aside_write(&(struct write_request){.fd = fd,
-                                               .form = FORM_SENDMSG,
-                                               .message = &messages[sent].msg_hdr,
-                                               .flags = flags});
+        ssize_t n = aside_write(&(struct write_request){
+            .fd = fd, .form = FORM_SENDMSG, .message = &messages[sent].msg_hdr, .flags = flags});
         if (n < 0)
             return sent ? (int)sent : -1;
         messages[sent].msg_len = (unsigned)n;

@@ -427,8 +427,7 @@ static ssize_t send_then_account(struct conn *c, const struct write_request *o) 
     struct policy_limits limits = decide_limits();
     if (answered && open) { /* the last write of a finished message */
         bool small = is_small_write(&c->policy, limits.small, (size_t)sent);
-        account(c, &(struct policy_action){.small_write = small},
-                     (size_t)sent);
+        account(c, &(struct policy_action){.small_write = small}, (size_t)sent);
         conn_unlock(c);
         return sent;
     }

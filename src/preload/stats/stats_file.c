@@ -399,16 +399,16 @@ static void look_at_unfinished(uint32_t sequence) {
 static bool publish(const struct stats_control *c) {
     const struct config *seen;
     struct config next;
-    struct arms arms = {c->arm_count, c->assignment, c->seed, {0}, {0}};
-    memcpy(arms.mode, c->arm_mode, sizeof(arms.mode));
-    memcpy(arms.weight, c->arm_weight, sizeof(arms.weight));
+    struct arms arms = {.count = c->arm_count, .assignment = c->assignment, .seed = c->seed};
+    memcpy(arms.mode, c->arm_mode, arms.count);
+    memcpy(arms.weight, c->arm_weight, arms.count * sizeof(*arms.weight));
     do {
         seen = config();
         next = *seen;
         next.mode = c->mode == CONTROL_KEEP ? started_mode : (enum mode)c->mode;
         next.window_us = c->window_us ? c->window_us : started_window;
         next.killed = c->killed != 0;
-        next.experiment += !arms_equal(&arms, &next.arms);
+        next.experiment += memcmp(&arms, &next.arms, sizeof(arms)) != 0;
         next.arms = arms;
     } while (!seen->no_syscalls && !config_publish(seen, &next));
     return !seen->no_syscalls;

@@ -175,7 +175,6 @@ bool real_resolve(void) {
     /* jump.S needs the first; the next four are called without a look-up; the others stand in for calls of
      * other names. */
     return found(&real_syscall, "syscall") && found(&real_write, "write") &&
-           found(&real_send, "send") && found(&real_read, "read") &&
-           found(&real_recv, "recv") && found(&real_sendto, "sendto") &&
-           found(&real_sendmsg, "sendmsg");
+           found(&real_send, "send") && found(&real_read, "read") && found(&real_recv, "recv") &&
+           found(&real_sendto, "sendto") && found(&real_sendmsg, "sendmsg");
 }
