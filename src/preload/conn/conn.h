@@ -2,9 +2,9 @@
  *
  * A connection: one TCP socket, with all descriptors of this process that lead to it.
  *
- * Ownership: connections live in a pool that is never unmapped (fds.c), so a
- * stale pointer is always readable.  A user of such a pointer takes the lock and
- * checks that the descriptor still leads here.  `refs` counts the descriptors.
+ * Ownership: connections live in a pool that is never unmapped (fds.c), so a stale pointer is always
+ * readable.  A user of one takes the lock and checks that the descriptor still leads here.  `refs` counts the
+ * descriptors.
  *
  * Locking: only the holder of `lock` changes a connection, except `lock` itself, `next_ticking`, `aside`,
  * `given`, `turn_end` (hold_end_turn_unlocked), `fd` and `lingering` (a close that cannot have the lock) and
@@ -13,12 +13,9 @@
  * under it that could block or is a cancellation point.  No lock is shared between connections on the write
  * path.  The lock may not be had: each caller says what becomes of its call then (lock.h, reentry.h).
  *
- * Signal handlers: a handler that interrupts the holder sees self.depth > 0 and
- * does not wait for the lock, which its own thread has; reentry.h handles its calls.
- *
- * Fork: the lock word contains the fork generation.  An older generation means that
- * a thread of the parent may have held the lock; the child takes it all the same, and
- * its first conn_lock() repairs the connection (conn_lock_slow).
+ * Signal handlers: one that interrupts the holder sees self.depth > 0 and does not wait for the lock, which
+ * its own thread has (reentry.h).  Fork: the child takes a lock of an older generation (lock.h), and its
+ * first conn_lock() repairs the connection (conn_lock_slow).
  */
 #ifndef UNSTALL_CONN_H
 #define UNSTALL_CONN_H

@@ -2,11 +2,10 @@
  *
  * The table of descriptors and the pool of connections.
  *
- * A word of the table leads from a descriptor to its connection; pages of it are mapped on demand and
- * never go. Connections lie in chunks that never go either, and a free one keeps its lock and its
- * generation: so a stale pointer can be locked, and is then seen to be stale.  `pool_lock` guards the list
- * of free ones and the count of those ever handed out; it is taken with a connection's lock held, never
- * the other way round.
+ * Pages of the table and chunks of connections are mapped on demand and never go.  A free connection keeps
+ * its lock and its generation: so a stale pointer can be locked, and is then seen to be stale.  `pool_lock`
+ * guards the list of free ones and the count of those ever handed out; it is taken with a connection's lock
+ * held, never the other way round.
  */
 #include "fds.h"
 

@@ -137,13 +137,11 @@ enum lock_slow { LOCK_MISSED, LOCK_TAKEN, LOCK_OF_PARENT /* before the fork that
 enum lock_slow lock_slow(uint32_t *lock, uint32_t seen);
 void lock_wake(uint32_t *lock);
 
-/* A lock's word: fork generation << 18 | tag of the holder << 2 | 0 free, 1 taken,
- * 2 taken and waited for.  The word contains the tag, so that at every instruction
- * it tells whether this thread is the holder: a handler may jump away.
+/* A lock's word: fork generation << 18 | tag of the holder << 2 | 0 free, 1 taken, 2 taken and waited for.
+ * At every instruction it tells whether this thread is the holder: a handler may jump away.
  *
- * A waiter spins briefly and then sleeps, so that a holder of lower priority can run.
- * Under SCHED_FIFO a waiter that only yields would block the holder for ever.  The
- * holder does not inherit the waiter's priority; the kernel's own lock of the same
+ * A waiter spins briefly and then sleeps: under SCHED_FIFO one that only yields would block a holder of lower
+ * priority for ever.  The holder does not inherit the waiter's priority; the kernel's own lock of the same
  * socket does not pass it on either, and the holder spends ten times as long there. */
 static inline uint32_t lock_my_word(void) {
     return fork_generation << 18 | thread_tag() << 2;

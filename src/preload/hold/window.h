@@ -98,8 +98,8 @@ unsigned window_tasks(void);
 /* The program has a thread of its own now: the next hold decides again. */
 void window_threads_seen(void);
 
-/* The calling thread ends by SYS_exit.  libc still counts it, so libc will not end the process
- * after the last other thread.  From now on the end of each thread stops the window's thread. */
+/* The calling thread ends by SYS_exit.  libc still counts it, and will not end the process after the last
+ * other thread.  From now on the end of each thread stops the window's thread. */
 void window_task_exits(void);
 void window_thread_ends(void);
 

@@ -11,9 +11,8 @@
 
 /* ---- ours ---------------------------------------------------------------
  *
- * `tcpi_last_data_sent` gives, to a jiffy, the time at which the last bytes left.  `tcpi_data_segs_out` tells
- * whether these were the held bytes: it has then grown by exactly one (docs/kernel.md, "Proof that Nagle is
- * holding bytes"). */
+ * The time at which the last bytes left, to a jiffy, and the count of segments, which has grown by exactly
+ * one if these were the held bytes (docs/kernel.md, "Proof that Nagle is holding bytes"). */
 
 enum {
     PROOF_LEAST_MS = LATE_IN_LIBRARY_MS, /* the shortest stall, beyond one round trip */

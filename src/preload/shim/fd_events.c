@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Creation, duplication and close of descriptors.  The library forgets a descriptor
- * before its real close, so that the kernel cannot reuse the number while it still
- * refers to the old connection.  Creation always resets the state of the number.
+ * Creation, duplication and close of descriptors.  The library forgets a descriptor before its real close, so
+ * that the kernel cannot reuse the number while it still refers to the old connection.
  */
 #include <sys/resource.h>
 

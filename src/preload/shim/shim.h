@@ -266,9 +266,8 @@ static inline bool aside_may_stand_behind(const struct conn *c) {
     return buffers || LOAD(&c->buffer) || conn_has_aside(c);
 }
 
-/* True: the interrupted code has bytes for fd that must leave first.  A call that moves bytes into fd
- * without a buffer of the caller (sendfile, splice), or sends several messages (sendmmsg), must queue
- * behind them: the caller makes aside_move() or aside_messages() instead. */
+/* True: the interrupted code has bytes for fd that must leave first.  The caller of a sendfile, splice or
+ * sendmmsg then makes aside_move() or aside_messages() instead. */
 bool aside_stands_behind_slow(int fd);
 ssize_t aside_move(int fd, int from, off64_t *offset, size_t bytes);
 int aside_messages(int fd, struct mmsghdr *messages, unsigned count, int flags);

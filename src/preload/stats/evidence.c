@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Finds the stalls of a connection, its own and its peer's.  stalls.c decides; this file gives it the facts.
- *
- * System calls of our own: in observe at most two TCP_INFO for a message in which
- * Nagle may hold bytes; one TCP_INFO for an input that came as late as a delayed
- * acknowledgement; with UNSTALL_QUICKACK also the option.
+ * System calls of our own: in observe at most two TCP_INFO for a message in which Nagle may hold bytes; one
+ * for an input that came as late as a delayed acknowledgement; with UNSTALL_QUICKACK also the option.
  */
 #include "evidence.h"
 

@@ -196,9 +196,8 @@ void stats_forked(void);
 
 /* ---- log lines ----------------------------------------------------------
  *
- * UNSTALL_VERBOSE: log lines about the library's actions.  Level 1: a line at the start,
- * and one for the first late push of each connection.  Level 2: one for every late push.
- * No line is written under a connection's lock: a full pipe may block.
+ * UNSTALL_VERBOSE 1: a line at the start, and one for the first late push of each connection; 2: one for
+ * each.  None is written under a connection's lock: a full pipe may block.
  */
 
 static inline bool verbose(unsigned level) {

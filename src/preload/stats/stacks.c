@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * The call stacks of stalls.  A pattern is a pair of call sites in the program: of the
- * first and of the second write of a message.  The statistics file counts each pattern and
- * keeps, for its first four occurrences, the registers and at most 24 KiB of stack of both
- * writes.  The command unwinds them: doing it here would need malloc, locks and libgcc_s.
- * The frames of this library come first; the reader drops them.
+ * The call stacks of stalls.  A pattern is a pair of call sites in the program: of the first and of the
+ * second write of a message.  The statistics file counts each pattern and keeps, for its first four
+ * occurrences, the registers and at most 24 KiB of stack of both writes.  The command unwinds them: doing it
+ * here would need malloc, locks and libgcc_s.  The frames of this library come first; the reader drops them.
  *
- * Privacy: a stack may hold secrets of the program.  Stacks are kept only with a statistics
- * file (UNSTALL_STATS), and not with UNSTALL_STACKS=0.
+ * Privacy: a stack may hold secrets of the program.  Stacks are kept only with a statistics file
+ * (UNSTALL_STATS), and not with UNSTALL_STACKS=0.
  *
- * Cost: the first write of a message is copied before a second one is certain: 4 to 9 µs.
- * So a call site that has begun IDLE_MOST messages without a second write is not sampled
- * until one occurs, and a site with complete patterns is never sampled again.
+ * Cost: the first write of a message is copied before a second one is certain: 4 to 9 µs.  So a call site
+ * that has begun IDLE_MOST messages without a second write is not sampled until one occurs, and a site with
+ * complete patterns is never sampled again.
  *
- * Locking: one lock for all tables, taken under a connection's lock by trylock only.  A
- * thread that does not get it keeps no stack this time.
+ * Locking: one lock for all tables, taken under a connection's lock by trylock only.  A thread that does not
+ * get it keeps no stack this time.
  */
 #include "evidence.h"
 
@@ -38,10 +37,9 @@ copy(char *to, const volatile char *from, size_t bytes) {
         to[i] = from[i];
 }
 
-/* Copies up to `bytes`; returns the number copied.
- * process_vm_readv(2) on our own process cannot fault, even if another thread unmaps the memory; it
- * stops at the first unreadable page.  Under an inherited seccomp filter (of a container or a service
- * manager) it is not used: a call that the filter does not allow may end the process. */
+/* Copies up to `bytes`; returns the number copied.  process_vm_readv(2) on our own process cannot fault, even
+ * if another thread unmaps the memory; it stops at the first unreadable page.  Under an inherited seccomp
+ * filter it is not used: a call that the filter does not allow may end the process. */
 static size_t snapshot_peek(void *to, uintptr_t from, size_t bytes) {
     static uint8_t filtered; /* 1: no, 2: yes */
     struct iovec here = {to, bytes}, there = {(void *)from, bytes}; // NOLINT(performance-no-int-to-ptr)

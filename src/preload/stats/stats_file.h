@@ -2,9 +2,8 @@
  *
  * The writer of the statistics file (UNSTALL_STATS); its format is src/stats_file/stats_format.h.
  *
- * A page must be reserved before any access, even a read: a fault on a full file
- * system is SIGBUS in the host.  Reserved from the start: everything up to the
- * shards of row 0, the table of modules, and the head of each pattern.
+ * A page must be reserved before any access, even a read: a fault on a full file system is SIGBUS in the
+ * host.  From the start: all up to the shards of row 0, the modules, and the head of each pattern.
  */
 #ifndef UNSTALL_STATS_FILE_H
 #define UNSTALL_STATS_FILE_H

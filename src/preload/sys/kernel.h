@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * All of the library's own socket options, queries and sends.  Each call returns 0
- * or a count, or -errno.  No call is a cancellation point or touches errno.
- * The calls go through pointers, so that a unit test can replace the kernel.
+ * All of the library's own socket options, queries and sends.  Each call returns 0 or a count, or -errno
+ * (raw.h).  The calls go through pointers, so that a unit test can replace the kernel.
  */
 #ifndef UNSTALL_KERNEL_H
 #define UNSTALL_KERNEL_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The library's own system calls, made without libc: they are no cancellation
- * points, do not touch errno and return -errno.  The application's calls go to
- * the next libc function instead (real.h), which is a cancellation point.
+ * The library's own system calls, made without libc: they are no cancellation points, do not touch errno and
+ * return -errno.  The application's calls go to the next libc function instead (real.h).
  */
 #ifndef UNSTALL_RAW_H
 #define UNSTALL_RAW_H
