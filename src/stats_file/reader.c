@@ -166,7 +166,7 @@ int reader_find(pid_t pid, char *path, size_t size, struct reader_error *error) 
     } else if (s.has_library) {
         fail(error,
              "%d: has the library, but keeps no statistics; start it with unstall observe, "
-             "or with UNSTALL_STATS=DIR",
+             "or with UNSTALL_STATS=DIR (a folder of the user that it runs as, on tmpfs)",
              (int)pid);
     } else {
         fail(error,

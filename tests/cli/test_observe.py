@@ -270,7 +270,7 @@ def test_the_time_watched_is_told_beside_the_time_that_the_process_runs(peer, fo
         said = unstall("observe", str(process.pid), "--time", "300ms", check=True).stderr
     assert re.search(r"mode observe, running for .*, watched for [\d.]+ m?s$", said, re.M)
     assert re.search(r"no TCP connection of python3\S* \(pid \d+\) has carried bytes in the time watched, "
-                     r"[\d.]+ m?s\.", " ".join(said.split()))
+                     r"[\d.]+ m?s; processes that it starts", " ".join(said.split()))
 
 
 def test_watching_ends_with_the_user_or_the_process(process):

@@ -122,7 +122,8 @@ VERDICTS = [
      "python3 (pid 4711) loses 44.0 ms in 50 of 50 exchanges with 127.0.0.1:8080: it sends each message in"
      " two small writes and Nagle holds the second. 2.20 s lost. endpoint"),
     ("empty", "", "cannot-tell", "nothing",
-     "Cannot tell: no TCP connection of python3 (pid 4711) has carried bytes."),
+     "Cannot tell: no TCP connection of python3 (pid 4711) has carried bytes; processes that it starts have "
+     "statistics of their own, and a report on the folder adds them up."),
 ]
 NAMES = [name for name, *_ in VERDICTS]
 TABLES = [table for _, table, *_ in VERDICTS]

@@ -133,7 +133,7 @@ static void advise_loaded(struct diagnosis *d) {
     } else {
         ADVISE("see whether it still stalls: unstall observe %d", pid);
         ADVISE("to see what the library does, and to switch it while it runs, start it with --stats "
-               "DIR (UNSTALL_STATS)");
+               "DIR (UNSTALL_STATS; a folder of the user that it runs as, on tmpfs)");
     }
 }
 

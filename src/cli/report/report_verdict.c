@@ -640,9 +640,12 @@ void report_verdict_find(struct report_verdict *v, const struct stats_files *fil
     }
     if (!use) {
         programs_text(files, NULL, name);
-        verdict_because(&v->is, "no TCP connection of %s has carried bytes%s%s", name,
+        verdict_because(&v->is, "no TCP connection of %s has carried bytes%s%s%s", name,
                         files->watched_ns ? " in the time watched, " : "",
-                        files->watched_ns ? time_text(files->watched_ns, ascii, watched) : "");
+                        files->watched_ns ? time_text(files->watched_ns, ascii, watched) : "",
+                        files->count == 1 ? "; processes that it starts have statistics of their own, and a "
+                                            "report on the folder adds them up"
+                                          : "");
         doubt(v, FOUND_NOTHING, NULL, &v->is);
         return;
     }
