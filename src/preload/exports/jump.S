@@ -50,6 +50,7 @@ vfork:
 	jz	.Lnested
 	movq	unstall_vfork_kept@GOTTPOFF(%rip), %rdx
 	movq	%rbx, %fs:(%rdx)
+	movq	%rbx, %r10		/* libc keeps it: a collector finds what the caller has there */
 	popq	%rbx
 	.cfi_adjust_cfa_offset -8
 	.cfi_register %rip, %rbx
@@ -138,6 +139,7 @@ vfork:
 	addl	$_GLOBAL_OFFSET_TABLE_, %ecx
 	movl	unstall_vfork_kept@GOTNTPOFF(%ecx), %edx
 	movl	%ebx, %gs:(%edx)
+	movl	%ebx, %edx		/* as on x86-64 */
 	popl	%ebx
 	.cfi_adjust_cfa_offset -4
 	.cfi_register %eip, %ebx
@@ -243,6 +245,7 @@ vfork:
 	adrp	x2, :gottprel:unstall_vfork_kept
 	ldr	x2, [x2, :gottprel_lo12:unstall_vfork_kept]
 	str	x19, [x1, x2]
+	mov	x9, x19
 	mov	x19, x30
 	.cfi_register x30, x19
 	.cfi_undefined x19

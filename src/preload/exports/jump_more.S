@@ -28,6 +28,7 @@ vfork:
 	la.tls.ie t0, unstall_vfork_kept
 	add	t0, t0, tp
 	sd	s1, 0(t0)
+	mv	t6, s1
 	mv	s1, ra
 	.cfi_register ra, s1
 	.cfi_undefined s1
@@ -131,6 +132,7 @@ vfork:
 	larl	%r3, unstall_vfork_kept@INDNTPOFF
 	lg	%r3, 0(%r3)
 	stg	%r13, 0(%r3, %r1)
+	lgr	%r5, %r13
 	lgr	%r13, %r14
 	.cfi_register %r14, %r13
 	.cfi_undefined %r13
@@ -223,6 +225,7 @@ vfork:
 	beq	.Lnested
 	thread_local unstall_vfork_kept, r1, r2
 	str	r4, [r1, r2]
+	mov	r3, r4
 	mov	r4, lr
 	.cfi_register lr, r4
 	.cfi_undefined r4

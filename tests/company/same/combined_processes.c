@@ -278,15 +278,25 @@ CASE(a_program_spawned_on_another_number_writes_once_told) {
 }
 
 #ifdef __x86_64__
-static const void *stepping; /* where the case goes on after its steps */
-static long lost;            /* from so many instructions an unwinder did not find it */
+static const long kept = 0x6b6570742d627824;
+static const void *stepping;    /* where the case goes on after its steps */
+static const long *steps_stack; /* the top of the stack there */
+static long lost, hidden;       /* instructions from which these are not found: the place, `kept` */
 
-static void unwind(int number UNUSED) {
+/* As the handler of a profiler, and of a collector that looks for pointers. */
+static void look(int number UNUSED, siginfo_t *info UNUSED, void *context) {
+    const greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     void *found[40];
     int count = backtrace(found, 40), at = 0;
     while (at < count && found[at] != stepping)
         at++;
     lost += at == count;
+    bool is_there = false;
+    for (int i = 0; i < NGREG; i++)
+        is_there |= registers[i] == kept;
+    for (const long *word = (long *)registers[REG_RSP]; word < steps_stack; word++)
+        is_there |= *word == kept;
+    hidden += !is_there;
 }
 
 static void step(bool on) {
@@ -295,23 +305,25 @@ static void step(bool on) {
 }
 
 static __attribute__((noinline)) void vfork_in_steps(void) {
+    register long object __asm__("rbx") = kept;
     stepping = __builtin_return_address(0);
+    __asm__ volatile("mov %%rsp, %1" : "+r"(object), "=m"(steps_stack));
     step(true);
     pid_t child = vfork();
     if (child == 0)
         _exit(0);
     syscall(SYS_getppid);
     step(false);
+    __asm__ volatile("" : "+r"(object));
     wait_for(child);
 }
 
-/* As the handler of a profiler or a watchdog does. */
-CASE(a_handler_unwinds_from_each_instruction) {
-    unwind(0); /* libc loads the unwinder */
-    signal(SIGTRAP, unwind);
-    lost = 0;
+CASE(handlers_look_at_each_instruction) {
+    const struct sigaction looks = {.sa_sigaction = look, .sa_flags = SA_SIGINFO};
+    backtrace(&(void *){NULL}, 1); /* libc loads the unwinder */
+    sigaction(SIGTRAP, &looks, NULL);
     vfork_in_steps();
-    say("lost at %ld instructions", lost);
+    say("at %ld instructions the place is lost, at %ld the object", lost, hidden);
 }
 #endif
 
