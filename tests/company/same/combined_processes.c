@@ -280,7 +280,7 @@ CASE(a_program_spawned_on_another_number_writes_once_told) {
 #ifdef __x86_64__
 static const long kept = 0x6b6570742d627824;
 static const void *stepping;    /* where the case goes on after its steps */
-static const long *steps_stack; /* the top of the stack there */
+static const long *steps_stack; /* the top of the stack there; NULL: not yet */
 static long lost, hidden;       /* instructions from which these are not found: the place, `kept` */
 
 /* As the handler of a profiler, and of a collector that looks for pointers. */
@@ -296,7 +296,7 @@ static void look(int number UNUSED, siginfo_t *info UNUSED, void *context) {
         is_there |= registers[i] == kept;
     for (const long *word = (long *)registers[REG_RSP]; word < steps_stack; word++)
         is_there |= *word == kept;
-    hidden += !is_there;
+    hidden += steps_stack && !is_there;
 }
 
 static void step(bool on) {
@@ -305,16 +305,14 @@ static void step(bool on) {
 }
 
 static __attribute__((noinline)) void vfork_in_steps(void) {
-    register long object __asm__("rbx") = kept;
     stepping = __builtin_return_address(0);
-    __asm__ volatile("mov %%rsp, %1" : "+r"(object), "=m"(steps_stack));
     step(true);
-    pid_t child = vfork();
+    __asm__ volatile("mov %%rsp, %0; mov %1, %%rbx" : "=m"(steps_stack) : "m"(kept) : "rbx");
+    volatile pid_t child = vfork();
     if (child == 0)
         _exit(0);
     syscall(SYS_getppid);
     step(false);
-    __asm__ volatile("" : "+r"(object));
     wait_for(child);
 }
 
