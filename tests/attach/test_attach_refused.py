@@ -112,12 +112,23 @@ def test_without_privilege_an_end_without_a_cure_says_so():
     assert f"process {idle.pid}: nothing was cured: it has made no connection that lasted a second" in a.said
 
 
-def test_without_cgroup_v2():
+def without_cgroup_v2(*words):
     script = "umount -l $(awk '$9 == \"cgroup2\" || $10 == \"cgroup2\" {print $5}' /proc/self/mountinfo) && "
-    done = run(["unshare", "-m", "sh", "-c", f"{script} exec {COMMAND} attach --port 1"], bare_env(),
-               check=False)
+    return run(["unshare", "-m", "sh", "-c", f'{script} exec "$@"', "sh", *words], bare_env(), check=False)
+
+
+def test_without_cgroup_v2():
+    done = without_cgroup_v2(COMMAND, "attach", "--port", "1")
     assert done.returncode == 125 and done.stderr.count("\n") == 1
     assert "cgroup v2 is not mounted" in done.stderr
+
+
+def test_without_cgroup_v2_a_process_is_cured_as_without_privilege():
+    """In `ip netns exec`, which hides it, root was told to mount it, and one without rights needs none."""
+    with talking() as talker:
+        done = without_cgroup_v2("timeout", "--signal=INT", "2", COMMAND, "attach", talker.pid)
+    assert "cannot be loaded: cgroup v2 is not mounted here; " in done.stderr
+    assert f"process {talker.pid}: put back; 1 connection had been cured" in done.stderr
 
 
 def test_a_refusal_of_the_kernel_is_one_line_and_its_log_is_for_verbose_2():

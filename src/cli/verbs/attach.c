@@ -376,7 +376,7 @@ static int run_attach(int argc, char **argv) {
         r.not_found[0] = '\0';
     else if (named) /* before a BPF file system is mounted for it */
         return complain("%s", r.not_found);
-    const char *why = attach_obstacle();
+    const char *why = r.wish.pid && r.not_found[0] ? r.not_found : attach_obstacle();
     if (why && r.words.given)
         return complain("%s", why);
     if (r.words.given || r.words.seeded)
