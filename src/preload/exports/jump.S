@@ -50,11 +50,11 @@ vfork:
 	jz	.Lnested
 	movq	unstall_vfork_kept@GOTTPOFF(%rip), %rdx
 	movq	%rbx, %fs:(%rdx)
-	movq	%rbx, %r10		/* libc keeps it: a collector finds what the caller has there */
+	movq	%rbx, %r10		/* libc keeps it, for unwinders and collectors */
 	popq	%rbx
 	.cfi_adjust_cfa_offset -8
 	.cfi_register %rip, %rbx
-	.cfi_undefined %rbx
+	.cfi_register %rbx, %r10
 	call	*%rax
 	pushq	%rbx
 	.cfi_adjust_cfa_offset 8
@@ -143,15 +143,15 @@ vfork:
 	popl	%ebx
 	.cfi_adjust_cfa_offset -4
 	.cfi_register %eip, %ebx
-	.cfi_undefined %ebx
+	.cfi_register %ebx, %edx
 	call	*%eax
 	pushl	%ebx
 	.cfi_adjust_cfa_offset 4
 	.cfi_offset %eip, -4
 	call	.Lpc
 	addl	$_GLOBAL_OFFSET_TABLE_, %ecx
-	movl	unstall_vfork_kept@GOTNTPOFF(%ecx), %edx
-	movl	%gs:(%edx), %ebx
+	movl	unstall_vfork_kept@GOTNTPOFF(%ecx), %ecx
+	movl	%gs:(%ecx), %ebx
 	.cfi_restore %ebx
 	testl	%eax, %eax
 	jz	.Lchild
@@ -248,7 +248,7 @@ vfork:
 	mov	x9, x19
 	mov	x19, x30
 	.cfi_register x30, x19
-	.cfi_undefined x19
+	.cfi_register x19, x9
 	blr	x16
 	mov	x30, x19
 	.cfi_restore x30

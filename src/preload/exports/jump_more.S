@@ -31,7 +31,7 @@ vfork:
 	mv	t6, s1
 	mv	s1, ra
 	.cfi_register ra, s1
-	.cfi_undefined s1
+	.cfi_register s1, t6
 	jalr	a0
 	mv	ra, s1
 	.cfi_restore ra
@@ -135,7 +135,7 @@ vfork:
 	lgr	%r5, %r13
 	lgr	%r13, %r14
 	.cfi_register %r14, %r13
-	.cfi_undefined %r13
+	.cfi_register %r13, %r5
 	basr	%r14, %r2
 	lgr	%r14, %r13
 	.cfi_restore %r14
@@ -228,7 +228,7 @@ vfork:
 	mov	r3, r4
 	mov	r4, lr
 	.cfi_register lr, r4
-	.cfi_undefined r4
+	.cfi_register r4, r3
 	blx	r0
 	mov	lr, r4
 	.cfi_restore lr
