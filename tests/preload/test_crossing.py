@@ -19,7 +19,7 @@ from harness import (CURING_MODES, CrossingPeer, ServerRun, STALL_MS, judged, pa
 EXCHANGES = 30
 REQUEST, BLOCK, ANSWER = 50, 131072, 300
 SERVERS = ["exact", "prefixed", "by_head", "by_byte", "waits", "messages", "numbered", "threads", "forks",
-           "uncorks", "file", "several", "blocks", "peeks"]
+           "uncorks", "file", "several", "blocks", "peeks", "apart", "apart_waits"]
 CLIENTS = ["closes", "late", "within", "subscribes", "fast_open"]
 WELL = ["prefixed", "chat", "pipelines"]
 ONCE = 3  # stalls that a cured connection may have
@@ -31,14 +31,17 @@ def stalls_of(us):
 
 # ---- servers ---------------------------------------------------------------
 
-def two_at_a_time(port, count, request=REQUEST, alone=0):
-    """Both requests leave as one segment, behind `alone` that come one by one."""
-    seen = ServerRun()
+def two_at_a_time(port, count, how, alone=0):
+    """Both requests leave as one segment, or one after the other, behind `alone` that have no second one."""
+    seen, request = ServerRun(), b"q" * (BLOCK if how == "blocks" else REQUEST)
+    apart = how.startswith("apart")
     with socket.create_connection(("127.0.0.1", port), timeout=20) as sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for requests in [1] * alone + [2] * count:
             begin = time.monotonic_ns()
-            sock.sendall(b"q" * request * requests)
+            for piece in [request] * requests if apart else [request * requests]:
+                sock.sendall(piece)
+                time.sleep(0.001 * apart)
             due = len(seen.received) + requests * ANSWER
             while len(seen.received) < due:
                 piece = sock.recv(due - len(seen.received))
@@ -51,7 +54,7 @@ def two_at_a_time(port, count, request=REQUEST, alone=0):
 def serves(how, mode, alone=0, **variables):
     def measure():
         with started_server([program("server_pipelined"), how], mode, **variables) as (_, port):
-            seen = two_at_a_time(port, EXCHANGES, BLOCK if how == "blocks" else REQUEST, alone)
+            seen = two_at_a_time(port, EXCHANGES, how, alone)
         assert bytes(seen.received) == pattern(ANSWER * (alone + 2 * EXCHANGES))
         return seen
 
@@ -73,6 +76,19 @@ def test_a_client_that_begins_later_to_have_two_under_way(alone, mode):
     seen = serves("prefixed", mode, alone)
     assert seen.stalls is (mode == "bare")
     assert mode == "bare" or stalls_of(seen.us) <= EXCHANGES / 2  # where the eight looks are over: one in 16
+
+
+@pytest.mark.parametrize("mode", ["bare", *CURING_MODES])
+def test_what_the_end_of_a_connection_answers(mode):
+    """The stall was seen by the next request only: of a connection that then ended, nobody learned."""
+    def measure():
+        with started_server([program("server_pipelined"), "briefly"], mode) as (_, port):
+            us = [us for _ in range(EXCHANGES) for us in two_at_a_time(port, 2, "briefly").us]
+            socket.create_connection(("127.0.0.1", port)).close()
+        return stalls_of(us)
+
+    runs = [measure() for _ in range(3)]
+    assert max(runs) > EXCHANGES / 2 if mode == "bare" else min(runs) <= ONCE
 
 
 @pytest.mark.parametrize("how", ["exact", "forks"])
@@ -135,7 +151,7 @@ def test_a_look_at_what_is_queued_ends_no_message(mode, tmp_path):
     """Coalesce left such a server at 44 ms, and observe said that an answer waited for the one before."""
     with started_server([program("server_pipelined"), "peeks"], mode,
                         UNSTALL_REPORT=report_pattern(tmp_path)) as (_, port):
-        two_at_a_time(port, EXCHANGES)
+        two_at_a_time(port, EXCHANGES, "peeks")
     reports = read_reports(tmp_path)
     assert total(reports, "messages") == total(reports, "bursts") == 2 * EXCHANGES
 

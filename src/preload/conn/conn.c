@@ -72,7 +72,7 @@ void conn_reset(struct conn *c, int fd, enum conn_origin origin) {
     c->fd = fd;
     STORE(&c->generation, (uint16_t)(c->generation + 1));
     STORE(&c->refs, 1);
-    STORE(&c->times_read, false);
+    STORE(&c->times_read, 0);
     c->origin = (uint8_t)origin;
     c->forks = LOAD(&forks_made);
     STORE(&c->policy.never_buffer, origin == ORIGIN_FOREIGN);

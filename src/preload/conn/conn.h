@@ -78,7 +78,7 @@ struct conn {
     /* These stay valid when the struct is used again: other threads read them without the lock. */
     uint32_t lock;             /* see lock_free_now */
     bool ticking;              /* on the list of the window's thread */
-    bool times_read;           /* policy_times_read() */
+    uint8_t times_read;        /* policy_times_read() */
     uint16_t generation;       /* grows when the struct is used again: detects stale pointers */
     struct conn *next_ticking; /* belongs to the window's thread */
     uintptr_t aside;           /* what calls set aside that could not have the lock (reentry.h) */

@@ -50,7 +50,7 @@ struct thread {
     struct conn *releasing; /* the connection whose hold a plain write of this thread ends */
     struct conn *locked;    /* the connection whose lock this thread holds */
     uint32_t *spinning;     /* the short lock that it holds */
-    uint64_t read_began;    /* ns of CLOCK_MONOTONIC: of a read under way that is timed; else 0 */
+    uint64_t read_began;    /* ns of CLOCK_MONOTONIC: from then on the next input is timed; 0: it is not */
     union {
         struct {
             uint16_t depth; /* > 0: inside our own critical section */

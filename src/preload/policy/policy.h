@@ -381,18 +381,23 @@ static inline bool mss_is_old(struct policy *p, size_t bytes) {
  * holds it: the input in between was under way already (the peer has two requests under way), or answered
  * something else (a message of two units, the last of which has no answer of its own).  Only the kernel
  * knows, and programs that never have this must not pay for the question.  So a sign comes first: several
- * units, or a read that got all that it asked for, at once, after a read that did so.  Most programs that
- * show it never have a crossing: the first eight signs count, then one in sixteen; all once a crossing has
- * stalled. */
+ * units, or input that was there at once: for a read after one that got all that it asked for, or, of some
+ * reads, as a clock costs, when the turn had ended.  Most programs that show it never
+ * have a crossing: the first eight signs count, then one in sixteen; all once a crossing has stalled. */
 
 static inline bool policy_takes_sign(const struct policy *p) {
     return p->crosses || p->crossings < CROSSINGS_FIRST || p->crossings % CROSSINGS_ONE_IN == 0;
 }
 
-/* After a read.  True: the time of the next one tells whether its bytes were there already. */
-INLINE bool policy_times_read(const struct policy *p) {
-    return p->read_full && !p->crosses && p->mode != MODE_OFF && nagle_in_force(p) &&
-           policy_takes_sign(p);
+/* After read number `reads`: from when on is the next input timed, to tell whether it was there already? */
+enum times_read { TIMES_NONE, TIMES_READ, TIMES_TURN_END };
+
+INLINE enum times_read policy_times_read(const struct policy *p, uint32_t reads) {
+    enum { SOME_READS = 0x3f8 }; /* the first eight of each 1024 */
+    if (LIKELY(!p->read_full && (reads & SOME_READS) != 0) || p->crosses || p->mode == MODE_OFF ||
+        !nagle_in_force(p))
+        return TIMES_NONE;
+    return !p->read_full ? TIMES_TURN_END : policy_takes_sign(p) ? TIMES_READ : TIMES_NONE;
 }
 
 /* After a read of input that ends a message.  One without a sign counts only where none was looked for: else
@@ -498,12 +503,12 @@ INLINE void policy_decide(struct policy *p, const struct policy_limits *limits,
 
 /* A read returned `bytes` of `asked` bytes; `at_once`: they were there already (policy_times_read). */
 INLINE void policy_input(struct policy *p, size_t bytes, size_t asked, bool at_once) {
-    if (p->turns == 1 && !p->kept_turn)
+    if (LIKELY(p->turns == 1 && !p->kept_turn))
         p->goes_on = 0;
     p->kept_turn = false;
     if (p->message_bytes) { /* else more of the same input */
         p->may_cross = false;
-        if (p->read_full || p->units > 1)
+        if (p->read_full || p->crosses || p->units > 1)
             policy_crossing_signs(p, at_once);
     }
     /* by masks: of single bits the compiler would make 25 instructions more */

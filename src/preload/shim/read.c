@@ -29,6 +29,12 @@ static bool may_block(int fd) {
     return !file;
 }
 
+COLD void time_read(const struct conn *c) {
+    bool open = LOAD(&c->turn_end) != TURN_ENDS && !self.read_began;
+    if ((open || LOAD(&c->times_read) == TIMES_READ) && !LOAD(&clock_stopped))
+        self.read_began = clock_now();
+}
+
 struct call shim_read_begins(int fd, bool dont_wait) {
     if (UNLIKELY(!gate_enter()))
         return (struct call){0};
@@ -43,8 +49,8 @@ struct call shim_read_begins(int fd, bool dont_wait) {
         return (struct call){0};
     if (UNLIKELY(!self.ends_watched))
         thread_may_lock();
-    if (UNLIKELY(LOAD(&c->times_read)) && !LOAD(&clock_stopped))
-        self.read_began = clock_now();
+    if (UNLIKELY(LOAD(&c->times_read) != TIMES_NONE))
+        time_read(c);
     return (struct call){c, LOAD(&c->generation)};
 }
 
@@ -54,23 +60,25 @@ static inline void finish_ended_turn(struct conn *c) {
         hold_finish_turn(c);
 }
 
-/* A read that waits takes 8 us or more, on one processor with its peer; one that does not about 1 us, and
- * the copy of many bytes its time: of 128 KB 11 to 17 us, where a wait for them takes 60 or more. */
-NOINLINE bool was_at_once(size_t got) {
-    enum { AT_ONCE_NS = 5000, BYTES_A_NS = 8 };
+/* A read that waits takes 8 us or more, on one processor with its peer; one that does not about 1 us, 4 to 8
+ * after a wait for readiness on a busy machine, and the copy of many bytes its time: of 128 KB 11 to 17 us,
+ * where a wait for them takes 60 or more.  True: a sign (policy.h), as after a full read. */
+NOINLINE bool was_at_once(struct policy *p, size_t got) {
+    enum { AT_ONCE_NS = 8000, BYTES_A_NS = 8 };
     uint64_t began = self.read_began;
     self.read_began = 0;
-    return clock_now() - began < AT_ONCE_NS + got / BYTES_A_NS;
+    bool at_once = clock_now() - began < AT_ONCE_NS + got / BYTES_A_NS;
+    p->read_full |= at_once;
+    return at_once;
 }
 
 INLINE void input_came(struct call call, ssize_t got, size_t asked, bool at_once) {
     struct conn *c = call.conn;
-    bool first = !c->policy.input_ever;
     if (UNLIKELY(c->crossed_ms))
         decide_crossing_answered(c);
     policy_input(&c->policy, (size_t)got, asked, at_once);
-    STORE(&c->times_read, policy_times_read(&c->policy));
-    if (UNLIKELY(first))
+    STORE(&c->times_read, (uint8_t)policy_times_read(&c->policy, c->counts.reads));
+    if (UNLIKELY(c->counts.reads == 1))
         endpoint_update(c);
 }
 
@@ -113,7 +121,9 @@ static __attribute__((noinline)) ssize_t read_got_nothing(struct call call, ssiz
             errno = error;
             return -1;
         }
-    } else if (UNLIKELY(got == 0 && LOAD(&c->evidence) != NULL) && call_lock(call)) {
+    } else if (UNLIKELY(got == 0 && (LOAD(&c->evidence) || LOAD(&c->crossed_ms))) && call_lock(call)) {
+        if (c->crossed_ms)
+            decide_crossing_answered(c);
         evidence_ends(c, c->fd);
         conn_unlock(c);
     } else if (got < 0 && errno != EAGAIN && errno != EINTR && call_lock(call)) {
@@ -128,7 +138,7 @@ static inline ssize_t input_ends(struct call call, ssize_t got, size_t asked) {
     struct conn *c = call.conn;
     c->counts.reads++;
     finish_ended_turn(c);
-    bool at_once = UNLIKELY(self.read_began != 0) && was_at_once((size_t)got);
+    bool at_once = UNLIKELY(self.read_began != 0) && was_at_once(&c->policy, (size_t)got);
     if (UNLIKELY(c->evidence != NULL))
         return read_is_told(call, got, asked, at_once);
     input_came(call, got, asked, at_once);

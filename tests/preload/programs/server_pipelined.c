@@ -19,6 +19,9 @@
  *   blocks    as exact, but requests of BLOCK bytes, whose copy takes longer than many a wait
  *   peeks     as exact, and each answer is two writes; in between the server looks by MSG_PEEK whether its
  *             client is still there, and sees the next request
+ *   apart     its buffer has room for many, but the second request comes while it thinks about the first
+ *   apart_waits  as apart, after poll(2)
+ *   briefly   as exact, on connections for two pairs each: the last answer is the only one that stalls
  *   together  both by one read, and one write for both answers: no stall
  */
 #include <semaphore.h>
@@ -65,6 +68,12 @@ static bool read_request(int fd) {
         struct iovec part = {request, REQUEST};
         struct mmsghdr header = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
         return recvmmsg(fd, &header, 1, MSG_WAITALL, NULL) == 1 && header.msg_len == REQUEST;
+    }
+    if (strncmp(how, "apart", 5) == 0) {
+        static ssize_t left; /* on a busy machine both come by one read */
+        if (is_how("apart_waits") && !left) CHECK(poll(&(struct pollfd){fd, POLLIN, 0}, 1, -1) == 1);
+        if (!left) left = read(fd, block, BLOCK) / REQUEST;
+        return left-- > 0 && usleep(2000) == 0;
     }
     if (is_how("waits")) CHECK(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1) == 1);
     if (is_how("by_byte")) {
@@ -160,7 +169,18 @@ static void answer_by_threads(int fd) {
     CHECK(pthread_join(thread, NULL) == 0);
 }
 
+static void serve_briefly(int listener) {
+    for (int fd, i = 0; (fd = accept(listener, NULL, NULL)) >= 0 && read_request(fd); close(fd)) {
+        do answer(fd, i++);
+        while (read_request(fd));
+    }
+}
+
 static void serve_how(int listener) {
+    if (is_how("briefly")) {
+        serve_briefly(listener);
+        return;
+    }
     int fd = accept(listener, NULL, NULL);
     CHECK(fd >= 0);
     pid_t child = is_how("forks") ? fork() : 0;
