@@ -278,14 +278,19 @@ CASE(a_program_spawned_on_another_number_writes_once_told) {
 }
 
 #ifdef __x86_64__
-static const long kept = 0x6b6570742d627824;
+static const long kept = 0x6b6570742d627824, trap = 1 << 8;
 static const void *stepping;    /* where the case goes on after its steps */
-static const long *steps_stack; /* the top of the stack there; NULL: not yet */
-static long lost, hidden;       /* instructions from which these are not found: the place, `kept` */
+static const long *steps_stack; /* the top of the stack there */
+static bool steps_end;
+static long lost, hidden; /* instructions from which these are not found: the place, `kept` */
 
 /* As the handler of a profiler, and of a collector that looks for pointers. */
 static void look(int number UNUSED, siginfo_t *info UNUSED, void *context) {
-    const greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    if (steps_end) {
+        registers[REG_EFL] &= ~trap;
+        return;
+    }
     void *found[40];
     int count = backtrace(found, 40), at = 0;
     while (at < count && found[at] != stepping)
@@ -296,23 +301,19 @@ static void look(int number UNUSED, siginfo_t *info UNUSED, void *context) {
         is_there |= registers[i] == kept;
     for (const long *word = (long *)registers[REG_RSP]; word < steps_stack; word++)
         is_there |= *word == kept;
-    hidden += steps_stack && !is_there;
-}
-
-static void step(bool on) {
-    const unsigned long long trap = 1 << 8, flags = __builtin_ia32_readeflags_u64();
-    __builtin_ia32_writeeflags_u64(on ? flags | trap : flags & ~trap);
+    hidden += !is_there;
 }
 
 static __attribute__((noinline)) void vfork_in_steps(void) {
     stepping = __builtin_return_address(0);
-    step(true);
+    unsigned long long flags = __builtin_ia32_readeflags_u64();
     __asm__ volatile("mov %%rsp, %0; mov %1, %%rbx" : "=m"(steps_stack) : "m"(kept) : "rbx");
+    __builtin_ia32_writeeflags_u64(flags | trap);
     volatile pid_t child = vfork();
     if (child == 0)
         _exit(0);
     syscall(SYS_getppid);
-    step(false);
+    steps_end = true;
     wait_for(child);
 }
 
