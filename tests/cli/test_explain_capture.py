@@ -538,6 +538,20 @@ def test_a_relay_may_only_pass_stalls_on(tmp_path, side, host, sizes, told):
     assert any(re.match(note, text) for text in found["notes"]) == told, found["notes"]
 
 
+@pytest.mark.parametrize("side", "cs")
+@pytest.mark.parametrize("at", [0, None], ids=["from its beginning", "later"])
+def test_what_is_captured_before_and_after_a_translation_of_addresses_counts_once(tmp_path, at, side):
+    """On a host of containers `tcpdump -i any` has each packet with both addresses: stalls counted twice."""
+    capture = Capture()
+    for behind, (server, port) in enumerate([(SERVER, 8080), ("10.88.0.2", 80)]):
+        Dialog(capture, at=at, server=server, ports=(40000, port), start=(7, 77)).stalls(
+            20, side=side, first=0.2 + behind * 30e-6)
+    found = judged(tmp_path, capture)
+    assert (found["stalls"], found["connections"], found["verdict"]["exchanges"]) == (20, 1, 19)
+    told = [note for note in found["notes"] if "captured under other addresses" in note]
+    assert len(told) == 1
+
+
 def test_packets_missing_from_the_capture_make_no_stall(tmp_path):
     """The kernel drops packets when tcpdump is too slow."""
     dice = random.Random(5)

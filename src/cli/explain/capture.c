@@ -16,9 +16,9 @@
 /* 8192 connections at a time take 6 MiB, and 21 MiB more if each of them stalled. */
 enum { CONNECTIONS = 8192 };
 
-/* The newest stalls, and how much later a relay passes a piece on. */
-enum { STALLS_RECENT = 64, RELAYS = 4 };
-static const int64_t RELAY_NS = 5 * MS;
+/* The newest stalls and connections, and how much later a router or a relay passes a piece on. */
+enum { RECENT = 64, RELAYS = 4 };
+static const int64_t PASSED_ON_NS = 5 * MS;
 
 /* The messages that were not held: the last one of each writer, service and size. */
 enum { MESSAGES_UNHELD = 1024 };
@@ -26,12 +26,14 @@ enum { MESSAGES_UNHELD = 1024 };
 /* The client delays that are worth a note.  Longer ones are connections made in advance. */
 static const int64_t CLIENT_DELAY_LEAST_NS = 100 * MS, CLIENT_DELAY_MOST_NS = 10000 * MS;
 
-struct stall {
+/* A stall, or the SYN of a connection, which has no bytes. */
+struct recent {
     struct endpoint reader;
-    bool by_server;
-    uint64_t key; /* of its sender */
-    int64_t at_ns[2]; /* beginning and rest */
+    bool by_server, copy;
+    uint64_t flow, key; /* `key` of its sender */
+    int64_t at_ns[2];   /* beginning and rest */
     uint32_t bytes[2];
+    uint32_t seq, stamp;
 };
 
 /* Stalls of one sender that may be those of another. */
@@ -41,14 +43,14 @@ struct relay {
 
 struct capture {
     struct findings *out;
-    struct stall recent[STALLS_RECENT];
-    uint64_t stalls;
+    struct recent recent[RECENT];
+    uint64_t newest; /* of these */
     struct relay relays[RELAYS];
     struct table flows;
     struct table unheld; /* of struct unheld_item */
     struct waits client_delays;          /* client delays: from connected to the first data */
     char client_delay_at[ENDPOINT_TEXT]; /* the client with the longest */
-    uint64_t fragments, cut, tunnels, one_sided, by_chance, evicted;
+    uint64_t fragments, cut, tunnels, one_sided, by_chance, evicted, copies;
     const char *tunnel; /* the name of one */
     uint64_t round_trips;
     int64_t round_trips_ns;
@@ -117,33 +119,47 @@ static void find_unheld(struct capture *c, struct finding *r) {
     }
 }
 
-/* ---- relays ----------------------------------------------------------- */
+/* ---- what routers and relays pass on ----------------------------------- */
+
+/* An address is translated by a router, and the sequence number stays. */
+static bool is_translated(const struct flow *f, const struct recent *s, const struct recent *r) {
+    return r->flow != f->node.key && r->seq == s->seq && r->stamp == s->stamp;
+}
 
 /* A relay passes a stall on: its own pieces are as far apart, and the timer of its peer's acknowledgement,
  * which began with that of its own, ends with it.  So they look like a stall of the relay, also where it has
  * set TCP_NODELAY.  Pieces of the same sizes, just behind those that this host has read, show it. */
-static void note_stall(struct capture *c, const struct flow *f, int from, struct stall *s) {
+static bool is_relayed(const struct flow *f, int from, const struct recent *s, const struct recent *r) {
+    return s->bytes[1] && r->key != s->key && r->by_server == s->by_server &&
+           memcmp(r->reader.address, f->end[from].address, sizeof(r->reader.address)) == 0;
+}
+
+static void note_recent(struct capture *c, struct flow *f, int from, struct recent *s) {
     struct evidence *e = f->sender[from].evidence;
     bool found = false;
     s->reader = f->end[!from];
     s->by_server = from == service_of(f);
+    s->flow = f->node.key;
     s->key = sender_key(f, from);
-    for (unsigned i = 0; i < STALLS_RECENT && !found; i++) {
-        const struct stall *r = &c->recent[i];
+    for (unsigned i = 0; i < RECENT; i++) {
+        const struct recent *r = &c->recent[i];
         bool just_behind = true;
         for (int piece = 0; piece < 2; piece++)
             just_behind &= s->bytes[piece] == r->bytes[piece] &&
                            s->at_ns[piece] >= r->at_ns[piece] &&
-                           s->at_ns[piece] - r->at_ns[piece] <= RELAY_NS;
-        if (!just_behind || r->key == s->key || r->by_server != s->by_server ||
-            memcmp(r->reader.address, f->end[from].address, sizeof(r->reader.address)) != 0)
+                           s->at_ns[piece] - r->at_ns[piece] <= PASSED_ON_NS;
+        if (!just_behind)
+            continue;
+        f->copy |= is_translated(f, s, r) && !r->copy;
+        if (found || !is_relayed(f, from, s, r))
             continue;
         if (!e->relayed)
             e->upstream = r->key;
         found = e->upstream == r->key;
         e->relayed += found;
     }
-    c->recent[c->stalls++ % STALLS_RECENT] = *s;
+    s->copy = f->copy;
+    c->recent[c->newest++ % RECENT] = *s;
 }
 
 static void add_relay(struct capture *c, uint64_t key, const struct evidence *e) {
@@ -228,12 +244,15 @@ static void finished(void *context, void *flow) {
     struct flow *f = flow;
     uint64_t least = f->sender[0].messages < f->sender[1].messages ? f->sender[0].messages
                                                                    : f->sender[1].messages;
-    c->out->connections++;
-    c->out->exchanges += least;
-    c->out->firsts += least > 0;
-    note_client_delay(c, f);
-    add_sender(c, f, 0);
-    add_sender(c, f, 1);
+    c->copies += f->copy;
+    if (!f->copy) {
+        c->out->connections++;
+        c->out->exchanges += least;
+        c->out->firsts += least > 0;
+        note_client_delay(c, f);
+        add_sender(c, f, 0);
+        add_sender(c, f, 1);
+    }
     flow_end(f);
 }
 
@@ -249,12 +268,15 @@ static void take(void *context, const struct ordered *o) {
     struct flow *f = flows_find(&c->flows, s, &from);
     if (s->flags & TCP_SYN && stall_is_new_connection(f, from, s))
         flows_restart(&c->flows, f);
-    struct stall stall = {.at_ns = {f->sender[from].data_at, o->at_ns},
-                          .bytes = {f->sender[from].data_bytes, s->payload}};
+    bool begins = (s->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
+    struct recent recent = {.at_ns = {begins ? o->at_ns : f->sender[from].data_at, o->at_ns},
+                            .bytes = {begins ? 0 : f->sender[from].data_bytes, s->payload},
+                            .seq = s->seq,
+                            .stamp = s->stamp};
     uint32_t stalls = stalls_of(f, from);
     stall_feed(f, from, s, o->number, o->at_ns);
-    if (stalls_of(f, from) > stalls)
-        note_stall(c, f, from, &stall);
+    if (begins || stalls_of(f, from) > stalls)
+        note_recent(c, f, from, &recent);
     if (f->sender[!from].unheld) {
         remember_unheld(c, f, !from);
         f->sender[!from].unheld = false;
@@ -403,6 +425,12 @@ static void notes(struct capture *c) {
                       "%lu connection%s captured in one direction only and cannot be judged. "
                       "Capture both (tcpdump without 'src' and 'dst', on one interface).",
                       (unsigned long)c->one_sided, c->one_sided == 1 ? " was" : "s were");
+    if (c->copies)
+        findings_note(out,
+                      "%lu connection%s under other addresses, too (address translation), and "
+                      "count%s once.",
+                      (unsigned long)c->copies, c->copies == 1 ? " was captured" : "s were captured",
+                      c->copies == 1 ? "s" : "");
     if (c->fragments)
         findings_note(out, "%lu fragment%s of IP packets left out.", (unsigned long)c->fragments,
                       c->fragments == 1 ? " was" : "s were");

@@ -102,6 +102,7 @@ struct flow {
     /* From connected to the client's first data, if the server was silent until then; -1: not seen. */
     int64_t client_delay_ns;
     bool doubled; /* each packet was captured more than once (-i any) */
+    bool copy;    /* the packets of another flow, captured with other addresses (NAT) */
 };
 
 /* The flow of a segment, known or new; *from is the index of its source.  Never fails: table_make() has
