@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The control block of a statistics file: the library and the command read it, tools write it.
- *
- * A tool reads the block, changes members and writes it back:
- *
- *     struct stats_control c;
- *     stats_control_read(&stats_file->control, &c);
- *     c.mode = STATS_MODE_OFF;
- *     int64_t sequence = stats_control_write(fd, &c);
- *
- * The library has adopted the change when header.control_seen is this sequence.
+ * The control block of a statistics file: the library and the command read it.
  */
 #ifndef UNSTALL_STATS_FILE_CONTROL_H
 #define UNSTALL_STATS_FILE_CONTROL_H
@@ -32,10 +23,5 @@ int stats_control_read(const struct stats_control *block, struct stats_control *
 
 /* The reason why a block is invalid, in a few words, or NULL. */
 const char *stats_control_wrong(const struct stats_control *c);
-
-/* Writes everything of `c` but its sequence into the statistics file `fd` (open for reading and writing),
- * under flock(2).  The new sequence (> 0), or -errno.  -EINVAL: `c` or the file is invalid.  -EWOULDBLOCK:
- * another tool has kept the lock for a second.  In control_write.c, for tools only. */
-int64_t stats_control_write(int fd, const struct stats_control *c);
 
 #endif

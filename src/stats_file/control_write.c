@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#include "control_write.h"
+
 #include <errno.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
-
-#include "control.h"
 
 enum { LOCK_TRIES = 100, LOCK_WAIT_NS = 10000000 };
 

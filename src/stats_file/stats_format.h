@@ -59,20 +59,15 @@ enum {
     COARSE_BUCKETS = HISTOGRAM_OCTAVES * COARSE_STEPS + 2,
 };
 
-/* The number of the highest bit of a value that is not 0. */
+/* The number of the highest bit of a value that is not 0.  In BPF clang 14 has no __builtin_clzll(). */
 static inline unsigned histogram_octave_of(uint64_t ns) {
-#ifdef __bpf__ /* clang 14 has no code for __builtin_clzll() there */
     unsigned octave = 0;
-    for (unsigned step = 32; step; step /= 2) {
+    for (unsigned step = 32; step; step /= 2)
         if (ns >> step) {
             ns >>= step;
             octave += step;
         }
-    }
     return octave;
-#else
-    return 63 - (unsigned)__builtin_clzll(ns);
-#endif
 }
 
 static inline unsigned histogram_bucket_of(uint64_t ns, unsigned steps) {

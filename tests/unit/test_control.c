@@ -4,7 +4,7 @@
  */
 #include <sys/mman.h>
 
-#include "control.h"
+#include "control_write.h"
 #include "unit.h"
 
 static const struct stats_control plain = {

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "closing.h"
-#include "control.h"
+#include "control_write.h"
 #include "errors.h"
 #include "stats_names.h"
 

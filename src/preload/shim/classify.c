@@ -8,18 +8,11 @@
 #include <fcntl.h>
 #include <link.h>
 
-/* A number is one of its own domain: 6 is NETLINK_XFRM, BTPROTO_HIDP, and IPPROTO_TCP of a raw socket, too.
- * Of these TCP alone has streams.  SO_DOMAIN would not tell a raw socket. */
-static bool is_stream(int fd) {
-    int type;
-    return kernel->get_option(fd, SOL_SOCKET, SO_TYPE, &type) == 0 && type == SOCK_STREAM;
-}
-
 /* A descriptor whose creation the library did not see costs one query (SO_PROTOCOL), and two more if it may
  * be TCP: SO_COOKIE, and SO_TYPE unless the connection is known by its cookie.  The library asks for the
  * application's options only when a decision needs them (policy.unsure). */
 static struct conn *classify(int fd) {
-    int protocol;
+    int protocol, type;
     uint64_t cookie = 0;
     if (fd < 0 || fd >= FDS_LIMIT || config()->no_syscalls)
         return NULL;
@@ -44,7 +37,9 @@ static struct conn *classify(int fd) {
         shim_shares(c, fd);
         return c;
     }
-    if (!is_stream(fd)) {
+    /* 6 is NETLINK_XFRM, BTPROTO_HIDP, and IPPROTO_TCP of a raw socket, too, which SO_DOMAIN would not tell.
+     * Of these TCP alone has streams. */
+    if (kernel->get_option(fd, SOL_SOCKET, SO_TYPE, &type) != 0 || type != SOCK_STREAM) {
         fds_set(fd, FDS_OTHER);
         return NULL;
     }

@@ -30,7 +30,9 @@ static void warn(const char *directory, const char *what, int error) {
     told = true;
 }
 
-static bool file_system(int fd, uint32_t *type) {
+/* The reason to refuse the directory, or NULL. */
+static const char *refused(int fd) {
+    raw_stat st = {0};
 #ifdef SYS_fstatfs64
     struct statfs64 fs = {0};
     long error = raw3(SYS_fstatfs64, fd, sizeof(fs), &fs);
@@ -38,20 +40,12 @@ static bool file_system(int fd, uint32_t *type) {
     struct statfs fs = {0};
     long error = raw2(SYS_fstatfs, fd, &fs);
 #endif
-    *type = (uint32_t)fs.f_type;
-    return error == 0;
-}
-
-/* The reason to refuse the directory, or NULL. */
-static const char *refused(int fd) {
-    raw_stat st = {0};
-    uint32_t type = 0;
-    if (raw4(RAW_STAT_AT, fd, "", &st, AT_EMPTY_PATH) != 0 || !file_system(fd, &type))
+    if (error || raw4(RAW_STAT_AT, fd, "", &st, AT_EMPTY_PATH) != 0)
         return "cannot be looked at";
     if (st.st_uid != (uid_t)raw0(SYS_geteuid) || (st.st_mode & OTHERS_WRITE))
         return "expected a directory of the process's own user, writable by no other user, as "
                "\"mkdir -m 700 /dev/shm/unstall\" makes it";
-    if (type != TMPFS_MAGIC)
+    if ((uint32_t)fs.f_type != TMPFS_MAGIC)
         return "expected a directory on tmpfs, as below /dev/shm: on a disk the writing back of "
                "pages could block the program";
     return NULL;
@@ -72,13 +66,6 @@ static int open_directory(const char *directory) {
         raw1(SYS_close, fd);
     warn(directory, wrong ? wrong : "cannot be opened", wrong ? 0 : fd);
     return -1;
-}
-
-/* Beyond this limit ftruncate(2) would raise SIGXFSZ in the host. */
-static bool limit_allows(void) {
-    struct rlimit64 limit = {0};
-    return raw4(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit) != 0 ||
-           limit.rlim_cur >= (rlim64_t)STATS_BYTES;
 }
 
 static bool whole; /* all of the file is reserved */
@@ -108,8 +95,10 @@ static bool reserve(const struct stats_file *s, int fd) {
 }
 
 static struct stats_file *map(int fd, const char *directory) {
+    struct rlimit64 limit = {.rlim_cur = STATS_BYTES};
+    raw4(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &limit); /* beyond it ftruncate(2) would raise SIGXFSZ */
     whole = false;
-    long at = limit_allows() ? raw2(SYS_ftruncate, fd, STATS_BYTES) : -EFBIG;
+    long at = limit.rlim_cur < STATS_BYTES ? -EFBIG : raw2(SYS_ftruncate, fd, STATS_BYTES);
     if (at == 0)
         at = raw_mmap(STATS_BYTES, MAP_SHARED, fd);
     if (at < 0 && at > -4096) {
