@@ -374,17 +374,23 @@ static void join_turn(struct conn *c) {
     hold_join_turn(c);
 }
 
-/* The kernel has taken `sent` bytes, about which nothing was decided before.  Lock held. */
-static void account_sent(struct conn *c, const struct write_request *o, size_t sent) {
+/* The kernel has taken a `piece`, about which nothing was decided before; `bytes` of it are not yet counted.
+ * Lock held. */
+static void decide_sent(struct conn *c, const struct evidence_write *piece, bool more, size_t bytes) {
     struct policy_limits limits = decide_limits();
-    const struct policy_write w = {sent, (o->flags & MSG_MORE) != 0, true};
-    join_turn(c);
-    struct policy_action action = decide_write(c, &limits, &w);
-    account(c, &action, sent);
-    evidence_wrote(c, &action, &(struct evidence_write){o->fd, sent, o->caller, .left = true});
-    decide_apply(c, &action, o->fd); /* another thread has written meanwhile */
+    struct policy_action action = decide_write(c, &limits, &(struct policy_write){piece->bytes, more, true});
+    action.crossing &= bytes == piece->bytes; /* of several pieces the second one waits, too */
+    account(c, &action, bytes);
+    evidence_wrote(c, &action, piece);
+    decide_apply(c, &action, piece->fd); /* another thread may have written meanwhile */
     if (UNLIKELY(action.crossing))
-        decide_crossed(c, o->fd);
+        decide_crossed(c, piece->fd);
+}
+
+static void account_sent(struct conn *c, const struct write_request *o, size_t sent) {
+    join_turn(c);
+    decide_sent(c, &(struct evidence_write){o->fd, sent, o->caller, .left = true},
+                (o->flags & MSG_MORE) != 0, sent);
     policy_established(&c->policy);
 }
 
@@ -495,18 +501,9 @@ void shim_bulk_ended(struct call call, int fd, unsigned pieces, ssize_t moved, b
     }
     policy_established(&c->policy);
     STORE(&c->held, c->held && more); /* bytes sent with MSG_MORE wait, and ours before them */
-    struct policy_limits limits = decide_limits();
-    struct policy_write w = {(size_t)moved / pieces, more, true};
-    struct evidence_write made = {fd, (uint64_t)moved / pieces, caller, .left = true};
-    for (unsigned i = 0; i < pieces; i++) {
-        struct policy_action action = decide_write(c, &limits, &w);
-        action.crossing &= pieces == 1; /* of several the second one waits, too */
-        account(c, &action, i ? 0 : (size_t)moved);
-        evidence_wrote(c, &action, &made);
-        decide_apply(c, &action, fd);
-        if (UNLIKELY(action.crossing))
-            decide_crossed(c, fd);
-    }
+    const struct evidence_write piece = {fd, (uint64_t)moved / pieces, caller, .left = true};
+    for (unsigned i = 0; i < pieces; i++)
+        decide_sent(c, &piece, more, i ? 0 : (size_t)moved);
     conn_unlock(c);
 }
 
