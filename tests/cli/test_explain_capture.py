@@ -522,20 +522,29 @@ CLIENT, RELAY, SERVER = "192.0.2.1", "192.0.2.30", "192.0.2.40"
 
 
 @pytest.mark.parametrize("side", "cs")
-@pytest.mark.parametrize("host, sizes, told", [
-    (RELAY, (200, 100), True), ("192.0.2.31", (200, 100), False), (RELAY, (200, 99), False)],
-    ids=["relay", "another host", "other sizes"])
-def test_a_relay_may_only_pass_stalls_on(tmp_path, side, host, sizes, told):
+@pytest.mark.parametrize("host, sizes, answer, told", [
+    (RELAY, (200, 100), 0.5, True), ("192.0.2.31", (200, 100), 0.5, False), (RELAY, (200, 99), 0.5, False),
+    (RELAY, (200, 100), 1, False)], ids=["relay", "another host", "other sizes", "clients in step"])
+def test_a_relay_may_only_pass_stalls_on(tmp_path, side, host, sizes, answer, told):
     """A relay with TCP_NODELAY was said to write in pieces, without a word of those before it."""
     capture = Capture()
     ends = [(CLIENT, RELAY), (host, SERVER)]
     for behind, (client, server) in enumerate(ends if side == "c" else ends[::-1]):
         Dialog(capture, client=client, server=server, ports=(40000 + behind, 80 + behind)).stalls(
-            20, side=side, first=0.1 + behind * 200e-6, sizes=sizes if behind else (200, 100))
+            20, side=side, first=0.1 + behind * 200e-6, sizes=sizes if behind else (200, 100),
+            answer=(answer if behind else 1) * MS)
     found = judged(tmp_path, capture)
     assert found["stalls"] == 40
-    note = "20 stalls of .* in pieces of the same sizes: of a relay, which may only pass them on"
+    note = "20 stalls of .* in pieces of the same sizes\\. A relay would only pass them on: "
     assert any(re.match(note, text) for text in found["notes"]) == told, found["notes"]
+
+
+def test_a_connection_that_begins_with_data_is_read(tmp_path):
+    """Fast open; it was a crash."""
+    dialog = Dialog(at=None)
+    dialog.packet(0.01, "c", SYN, 100)
+    dialog.next["c"] += 101
+    assert judged(tmp_path, dialog.stalls(20).capture)["stalls"] == 20
 
 
 @pytest.mark.parametrize("side", "cs")

@@ -29,7 +29,7 @@ static const int64_t CLIENT_DELAY_LEAST_NS = 100 * MS, CLIENT_DELAY_MOST_NS = 10
 /* A stall, or the SYN of a connection, which has no bytes. */
 struct recent {
     struct endpoint reader;
-    bool by_server, copy;
+    bool by_server, copy, answered;
     uint64_t flow, key; /* `key` of its sender */
     int64_t at_ns[2];   /* beginning and rest */
     uint32_t bytes[2];
@@ -128,38 +128,52 @@ static bool is_translated(const struct flow *f, const struct recent *s, const st
 
 /* A relay passes a stall on: its own pieces are as far apart, and the timer of its peer's acknowledgement,
  * which began with that of its own, ends with it.  So they look like a stall of the relay, also where it has
- * set TCP_NODELAY.  Pieces of the same sizes, just behind those that this host has read, show it. */
+ * set TCP_NODELAY.  Pieces of the same sizes, just behind those that this host has read, and an answer before
+ * theirs show it: of two clients that run in step, the first has its answer first. */
 static bool is_relayed(const struct flow *f, int from, const struct recent *s, const struct recent *r) {
+    const struct evidence *e = f->sender[from].evidence;
     return s->bytes[1] && r->key != s->key && r->by_server == s->by_server &&
-           memcmp(r->reader.address, f->end[from].address, sizeof(r->reader.address)) == 0;
+           memcmp(r->reader.address, f->end[from].address, sizeof(r->reader.address)) == 0 &&
+           (!e->relayed || e->upstream_flow == r->flow);
 }
 
 static void note_recent(struct capture *c, struct flow *f, int from, struct recent *s) {
     struct evidence *e = f->sender[from].evidence;
-    bool found = false;
+    uint64_t outer = 0, own = ++c->newest;
     s->reader = f->end[!from];
     s->by_server = from == service_of(f);
     s->flow = f->node.key;
     s->key = sender_key(f, from);
-    for (unsigned i = 0; i < RECENT; i++) {
-        const struct recent *r = &c->recent[i];
+    for (uint64_t n = own > RECENT ? own - RECENT + 1 : 1; n < own; n++) {
+        const struct recent *r = &c->recent[n % RECENT];
         bool just_behind = true;
         for (int piece = 0; piece < 2; piece++)
             just_behind &= s->bytes[piece] == r->bytes[piece] &&
                            s->at_ns[piece] >= r->at_ns[piece] &&
                            s->at_ns[piece] - r->at_ns[piece] <= PASSED_ON_NS;
-        if (!just_behind)
-            continue;
-        f->copy |= is_translated(f, s, r) && !r->copy;
-        if (found || !is_relayed(f, from, s, r))
-            continue;
-        if (!e->relayed)
-            e->upstream = r->key;
-        found = e->upstream == r->key;
-        e->relayed += found;
+        f->copy |= just_behind && is_translated(f, s, r) && !r->copy;
+        if (just_behind && is_relayed(f, from, s, r))
+            outer = n;
     }
     s->copy = f->copy;
-    c->recent[c->newest++ % RECENT] = *s;
+    c->recent[own % RECENT] = *s;
+    if (s->bytes[1]) {
+        e->own = own;
+        e->outer = outer;
+    }
+}
+
+/* The newest message of this sender, which has stalled, has its answer. */
+static void note_answer(struct capture *c, const struct flow *f, int from) {
+    struct evidence *e = f->sender[from].evidence;
+    const struct recent *outer = &c->recent[e->outer % RECENT];
+    if (e->outer && c->newest - e->outer < RECENT && !outer->answered) {
+        e->upstream = outer->key;
+        e->upstream_flow = outer->flow;
+        e->relayed++;
+    }
+    if (c->newest - e->own < RECENT)
+        c->recent[e->own % RECENT].answered = true;
 }
 
 static void add_relay(struct capture *c, uint64_t key, const struct evidence *e) {
@@ -202,7 +216,7 @@ static void add_stalls(struct capture *c, const struct flow *f, int from,
     struct finding *row = findings_row(c->out, &like);
     for (uint32_t i = 0; i < e->waits.count && i < EXAMPLES && row->waits.count + i < EXAMPLES; i++)
         show(&e->examples[i], &row->examples[row->waits.count + i]);
-    if (e->relayed > e->waits.count / 2)
+    if (e->relayed > e->waits.count / 4 * 3)
         add_relay(c, row->key, e);
     row->connections++;
     row->messages += a->messages;
@@ -270,13 +284,16 @@ static void take(void *context, const struct ordered *o) {
         flows_restart(&c->flows, f);
     bool begins = (s->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
     struct recent recent = {.at_ns = {begins ? o->at_ns : f->sender[from].data_at, o->at_ns},
-                            .bytes = {begins ? 0 : f->sender[from].data_bytes, s->payload},
+                            .bytes = {begins ? 0 : f->sender[from].data_bytes, begins ? 0 : s->payload},
                             .seq = s->seq,
                             .stamp = s->stamp};
     uint32_t stalls = stalls_of(f, from);
+    bool stalled = f->sender[!from].stalled;
     stall_feed(f, from, s, o->number, o->at_ns);
     if (begins || stalls_of(f, from) > stalls)
         note_recent(c, f, from, &recent);
+    if (stalled && !f->sender[!from].stalled)
+        note_answer(c, f, !from);
     if (f->sender[!from].unheld) {
         remember_unheld(c, f, !from);
         f->sender[!from].unheld = false;
@@ -388,8 +405,8 @@ static void note_relays(const struct capture *c) {
             continue;
         findings_note(c->out,
                       "%lu stall%s of %.60s to %.60s came with those of %.60s to %.60s, in pieces of "
-                      "the same sizes: of a relay, which may only pass them on. Cure the latter first, "
-                      "and record again.",
+                      "the same sizes. A relay would only pass them on: cure the latter first, and record "
+                      "again.",
                       (unsigned long)r->stalls, r->stalls == 1 ? "" : "s", one->writer,
                       one->by_server ? "its clients" : one->service, first->writer,
                       first->by_server ? "its clients" : first->service);

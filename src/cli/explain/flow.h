@@ -34,8 +34,10 @@ struct evidence {
     struct waits waits;
     struct timeline when; /* of these, and of the answered messages that did not stall */
     struct example examples[EXAMPLES];
-    uint32_t relayed;  /* of these, with a stall of another sender, whose pieces this one may pass on */
-    uint64_t upstream; /* that sender (sender_key() of capture.c) */
+    /* Stalls within one of another sender, whose pieces this one may pass on (note_recent() of capture.c): */
+    uint32_t relayed;
+    uint64_t upstream, upstream_flow; /* that sender, and its connection */
+    uint64_t own, outer;              /* the newest stall, and the one around it; 0: none */
 };
 
 /* The data of one end that is not acknowledged yet. */
