@@ -124,7 +124,7 @@ def test_no_thread_of_ours_keeps_what_the_program_has_dropped(how, mode, own):
 
 
 @pytest.mark.parametrize("mode", ALL)
-@pytest.mark.parametrize("how", ["tkill", "tgkill", "unlisted"])
+@pytest.mark.parametrize("how", ["tkill", "tgkill", "queue", "libc", "unlisted"])
 def test_each_task_answers_a_signal(how, mode):
     """libpsx waited for our thread, which blocks all signals, as long as another thread went on writing."""
     with AnsweringPeer() as peer:

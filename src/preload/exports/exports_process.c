@@ -243,7 +243,13 @@ EXPORT int killpg(pid_t group, int number) SIGNAL(killpg, group, number)
 EXPORT int raise(int number) SIGNAL(raise, number)
 ALSO(gsignal, raise)
 EXPORT int sigqueue(pid_t pid, int number, const union sigval value) SIGNAL(sigqueue, pid, number, value)
-EXPORT int tgkill(pid_t group, pid_t thread, int number) SIGNAL(tgkill, group, thread, number)
+EXPORT int tgkill(pid_t group, pid_t thread, int number) {
+    uint32_t barred = rights_signal(thread);
+    hold_before_signal();
+    int result = REAL(tgkill)(group, thread, number);
+    rights_changed(barred);
+    return result;
+}
 EXPORT int pthread_kill(pthread_t thread, int number) SIGNAL(pthread_kill, thread, number)
 EXPORT int pthread_sigqueue(pthread_t thread, int number, const union sigval value)
     SIGNAL(pthread_sigqueue, thread, number, value)

@@ -306,10 +306,10 @@ long unstall_syscall(long n, long a, long b, long c, long d, long e, long f) {
     case SYS_fcntl: exports_controls((int)b); return exports_controlled((int)a, (int)b, (int)NEXT());
     case SYS_tkill:
     case SYS_tgkill:
+    case SYS_rt_tgsigqueueinfo:
         barred = rights_signal(n == SYS_tkill ? a : b);
         __attribute__((fallthrough));
     case SYS_rt_sigqueueinfo:
-    case SYS_rt_tgsigqueueinfo:
     case SYS_pidfd_send_signal:
     case SYS_kill: hold_before_signal(); break;
     case SYS_seccomp:

@@ -4,9 +4,10 @@
  * signal in every other task of /proc/self/task.  It waits until each task has answered, in two looks in a
  * row.  Meanwhile another thread goes on with its exchanges of two small writes.
  *
- * Usage: PROGRAM ADDRESS PORT COUNT HOW.  HOW is `tkill` or `tgkill`, or `unlisted`: a call that changes no
- * rights.  Prints how often it changed its rights, whether each task answered within 5 s, the looks, and the
- * exchanges.
+ * Usage: PROGRAM ADDRESS PORT COUNT HOW.  HOW is the call that signals, by syscall(2) `tkill` or `tgkill`;
+ * or, where a collector stops the world and no rights change, `queue` (rt_tgsigqueueinfo), `libc` (its
+ * tgkill) or `unlisted` (tkill).  Prints how often it changed its rights, whether each task answered within
+ * 5 s, the looks, and the exchanges.
  */
 #include "client.h"
 #include <dirent.h>
@@ -17,10 +18,10 @@ static client_t client;
 static int fd, exchanges, done;
 static pid_t answered[TASKS];
 
-static bool by_tgkill, unlisted;
+static const char *how;
 
 static int change(void) {
-    if (unlisted) return syscall(SYS_getppid) > 0 ? 0 : -1;
+    if (strcmp(how, "tkill") != 0 && strcmp(how, "tgkill") != 0) return syscall(SYS_getppid) > 0 ? 0 : -1;
     return (int)syscall(SYS_prctl, PR_SET_KEEPCAPS, 0, 0, 0, 0);
 }
 
@@ -33,6 +34,18 @@ static void answer(int number) {
         if (__atomic_compare_exchange_n(&answered[i], &none, mine, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
             break;
     errno = saved;
+}
+
+static void tell(pid_t task) {
+    siginfo_t info = {.si_code = SI_QUEUE};
+    if (strcmp(how, "libc") == 0)
+        tgkill(getpid(), task, SIGUSR1);
+    else if (strcmp(how, "tgkill") == 0)
+        syscall(SYS_tgkill, getpid(), task, SIGUSR1);
+    else if (strcmp(how, "queue") == 0)
+        syscall(SYS_rt_tgsigqueueinfo, getpid(), task, SIGUSR1, &info);
+    else
+        syscall(SYS_tkill, task, SIGUSR1);
 }
 
 static bool has_answered(pid_t task) {
@@ -62,10 +75,7 @@ static int look(pid_t *told) {
         while (at < TASKS - 1 && told[at] && told[at] != task) at++;
         if (told[at] != task) {
             told[at] = task;
-            if (by_tgkill)
-                syscall(SYS_tgkill, getpid(), task, SIGUSR1);
-            else
-                syscall(SYS_tkill, task, SIGUSR1);
+            tell(task);
         }
         silent += !has_answered(task);
     }
@@ -90,8 +100,7 @@ static bool change_everywhere(int *looks) {
 int main(int argc, char **argv) {
     CHECK(argc == 5);
     client = client_arguments(argc, argv);
-    by_tgkill = strcmp(argv[4], "tgkill") == 0;
-    unlisted = strcmp(argv[4], "unlisted") == 0;
+    how = argv[4];
     struct sigaction action = {.sa_handler = answer, .sa_flags = SA_RESTART};
     CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
     pthread_t worker;
