@@ -121,20 +121,25 @@ static struct conn *tally(struct conn *c, int fd) {
 
 /* ---- after the send; no lock held; errno is the call's: calls of our own leave it (raw.h) ---- */
 
-/* The kernel took fewer bytes than were counted, or none.  `held`: bytes were held before this write, and
- * still are. */
-static void undo(struct call call, const struct policy_action *action, size_t bytes, ssize_t sent,
-                 bool held) {
+/* The kernel took only a part of the write, or none.  `held`: bytes were held before this write, and still
+ * are.  If the descriptor is no socket, the application has closed it and the kernel has used its number
+ * again, unseen by us: the call is made once more, unchanged. */
+COLD ssize_t undo(struct call call, struct write_args w, const struct write_request *other,
+                  const struct policy_action *action, ssize_t sent, bool held) {
     struct conn *c = call.conn;
+    if (sent < 0 && errno == ENOTSOCK) {
+        fds_forget(w.fd);
+        return forward(&w, other);
+    }
     bool locked = call_lock(call);
     if (locked || !call_is_stale(call))
-        conn_count_sent(c, bytes, sent);
+        conn_count_sent(c, w.bytes, sent);
     if (!locked)
-        return;
+        return sent;
     struct conn_counts *n = &c->counts;
     policy_no_room(&c->policy);
     if (sent < 0) {
-        policy_unsent(&c->policy, action, bytes);
+        policy_unsent(&c->policy, action, w.bytes);
         __atomic_fetch_sub(&n->writes, 1, __ATOMIC_RELAXED); /* mode off counts without the lock */
         __atomic_fetch_sub(&n->messages, action->new_message, __ATOMIC_RELAXED);
         __atomic_fetch_sub(&n->bursts, action->burst, __ATOMIC_RELAXED);
@@ -150,6 +155,7 @@ static void undo(struct call call, const struct policy_action *action, size_t by
         policy_met(&c->policy, errno);
     }
     conn_unlock(c);
+    return sent;
 }
 
 /* The kernel has taken the first bytes. */
@@ -191,18 +197,6 @@ static void note_not_sent(struct call call, int error) {
     if (c->evidence)
         tally_unsent(c, NULL);
     conn_unlock(c);
-}
-
-/* The kernel took only a part of the write, or none.  If the descriptor is no socket, the application has
- * closed it and the kernel has used its number again, unseen by us: the call is made once more, unchanged. */
-COLD ssize_t fell_short(struct call call, struct write_args w, const struct write_request *other,
-                        const struct policy_action *action, ssize_t sent, bool was_held) {
-    if (sent < 0 && errno == ENOTSOCK) {
-        fds_forget(w.fd);
-        return forward(&w, other);
-    }
-    undo(call, action, w.bytes, sent, was_held);
-    return sent;
 }
 
 /* ---- the send ---------------------------------------------------------------- */
@@ -253,7 +247,7 @@ INLINE ssize_t send_held(struct conn *c, const struct write_args *w, const struc
     ssize_t sent = other ? shim_forward_more(other, p)
                          : REAL(send)(w->fd, w->buffer, w->bytes, w->flags | MSG_MORE);
     if (UNLIKELY(sent != (ssize_t)w->bytes))
-        sent = fell_short(call, *w, other, action, sent, was_held);
+        sent = undo(call, *w, other, action, sent, was_held);
     if (sent > 0 && UNLIKELY(!LOAD(&c->held)))
         hold_after_push(call);
     return sent;
@@ -274,7 +268,7 @@ INLINE ssize_t send_now(struct conn *c, const struct write_args *w, const struct
     if (UNLIKELY(was_held))
         self.releasing = NULL;
     if (UNLIKELY(sent != (ssize_t)w->bytes))
-        sent = fell_short(call, *w, other, action, sent, was_held);
+        sent = undo(call, *w, other, action, sent, was_held);
     if (UNLIKELY(!established) && sent > 0)
         note_established(call);
     return sent;
