@@ -19,7 +19,8 @@ from harness import (CURING_MODES, CrossingPeer, ServerRun, STALL_MS, judged, pa
 EXCHANGES = 30
 REQUEST, BLOCK, ANSWER = 50, 131072, 300
 SERVERS = ["exact", "prefixed", "by_head", "by_byte", "waits", "messages", "numbered", "threads", "forks",
-           "uncorks", "file", "several", "blocks", "peeks", "apart", "apart_waits"]
+           "uncorks", "file", "several", "blocks", "peeks", "apart", "apart_waits",
+           "apart_slowly"]
 CLIENTS = ["closes", "late", "within", "subscribes", "fast_open"]
 WELL = ["prefixed", "chat", "pipelines"]
 ONCE = 3  # stalls that a cured connection may have

@@ -36,7 +36,7 @@ enum {
                 return ready;                                                               \
             hold_end_turn(PUSH_WAIT);                                                       \
         }                                                                                   \
-        return call;                                                                        \
+        return hold_waited(call);                                                           \
     }
 
 /* TRY_FIRST's `may_wait`, for a timeout with tv_sec and `fraction`.  The kernel refuses an unreadable or

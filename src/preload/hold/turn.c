@@ -359,6 +359,13 @@ void hold_asked(bool at_once) {
     conn_unlock(c);
 }
 
+void hold_wait_was_timed(void) {
+    enum { UNTIL_READ_NS = 1000000 };
+    uint64_t now = clock_now();
+    bool at_once = (int64_t)(now - self.read_began) < AT_ONCE_NS;
+    self.read_began = at_once ? now + UNTIL_READ_NS : 0; /* a read until then is at once, too */
+}
+
 void hold_before_signal(void) {
     if (LIKELY(self.turn == NULL))
         return;

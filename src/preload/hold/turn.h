@@ -85,6 +85,16 @@ bool hold_could_go_on(void);
 bool hold_before_poll(bool only_writable);
 void hold_asked(bool at_once);
 
+/* Runs after a wait for readiness.  If it is timed (self.read_began), it and not the program's way from there
+ * to the read tells whether the input was there already: of Python that way takes 10 us or more. */
+enum { AT_ONCE_NS = 8000 };
+void hold_wait_was_timed(void);
+static inline int hold_waited(int result) {
+    if (UNLIKELY(self.read_began != 0))
+        hold_wait_was_timed();
+    return result;
+}
+
 /* Runs before a signal, which may stop or end this process.  Sends the buffered bytes of this thread's turn;
  * bytes that the kernel holds may stay. */
 void hold_before_signal(void);

@@ -64,10 +64,10 @@ static inline void finish_ended_turn(struct conn *c) {
  * after a wait for readiness on a busy machine, and the copy of many bytes its time: of 128 KB 11 to 17 us,
  * where a wait for them takes 60 or more.  True: a sign (policy.h), as after a full read. */
 NOINLINE bool was_at_once(struct policy *p, size_t got) {
-    enum { AT_ONCE_NS = 8000, BYTES_A_NS = 8 };
+    enum { BYTES_A_NS = 8 };
     uint64_t began = self.read_began;
     self.read_began = 0;
-    bool at_once = clock_now() - began < AT_ONCE_NS + got / BYTES_A_NS;
+    bool at_once = (int64_t)(clock_now() - began) < (int64_t)(AT_ONCE_NS + got / BYTES_A_NS);
     p->read_full |= at_once;
     return at_once;
 }
