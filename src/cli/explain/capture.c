@@ -17,7 +17,7 @@
 enum { CONNECTIONS = 8192 };
 
 /* The newest stalls and connections, and how much later a router or a relay passes a piece on. */
-enum { RECENT = 64, RELAYS = 4 };
+enum { RECENT = 64 };
 static const int64_t PASSED_ON_NS = 5 * MS;
 
 /* The messages that were not held: the last one of each writer, service and size. */
@@ -36,16 +36,12 @@ struct recent {
     uint32_t seq, stamp;
 };
 
-/* Stalls of one sender that may be those of another. */
-struct relay {
-    uint64_t key, upstream, stalls;
-};
-
 struct capture {
     struct findings *out;
     struct recent recent[RECENT];
     uint64_t newest; /* of these */
-    struct relay relays[RELAYS];
+    uint64_t relayed;
+    char relay[2][ENDPOINT_TEXT]; /* the first one and its peer, for the note */
     struct table flows;
     struct table unheld; /* of struct unheld_item */
     struct waits client_delays;          /* client delays: from connected to the first data */
@@ -134,7 +130,7 @@ static bool is_relayed(const struct flow *f, int from, const struct recent *s, c
     const struct evidence *e = f->sender[from].evidence;
     return s->bytes[1] && r->key != s->key && r->by_server == s->by_server &&
            memcmp(r->reader.address, f->end[from].address, sizeof(r->reader.address)) == 0 &&
-           (!e->relayed || e->upstream_flow == r->flow);
+           (!e->relayed || e->upstream == r->flow);
 }
 
 static void note_recent(struct capture *c, struct flow *f, int from, struct recent *s) {
@@ -168,20 +164,17 @@ static void note_answer(struct capture *c, const struct flow *f, int from) {
     struct evidence *e = f->sender[from].evidence;
     const struct recent *outer = &c->recent[e->outer % RECENT];
     if (e->outer && c->newest - e->outer < RECENT && !outer->answered) {
-        e->upstream = outer->key;
-        e->upstream_flow = outer->flow;
+        e->upstream = outer->flow;
         e->relayed++;
     }
     if (c->newest - e->own < RECENT)
         c->recent[e->own % RECENT].answered = true;
 }
 
-static void add_relay(struct capture *c, uint64_t key, const struct evidence *e) {
-    for (struct relay *r = c->relays; r < c->relays + RELAYS; r++)
-        if (!r->stalls || (r->key == key && r->upstream == e->upstream)) {
-            *r = (struct relay){key, e->upstream, r->stalls + e->relayed};
-            return;
-        }
+static void add_relayed(struct capture *c, const struct flow *f, int from) {
+    for (int end = 0; end < 2 && !c->relayed; end++)
+        packet_endpoint_text(&f->end[end ? !from : from], true, c->relay[end]);
+    c->relayed += f->sender[from].evidence->waits.count;
 }
 
 static uint32_t stalls_of(const struct flow *f, int from) {
@@ -216,8 +209,6 @@ static void add_stalls(struct capture *c, const struct flow *f, int from,
     struct finding *row = findings_row(c->out, &like);
     for (uint32_t i = 0; i < e->waits.count && i < EXAMPLES && row->waits.count + i < EXAMPLES; i++)
         show(&e->examples[i], &row->examples[row->waits.count + i]);
-    if (e->relayed > e->waits.count / 4 * 3)
-        add_relay(c, row->key, e);
     row->connections++;
     row->messages += a->messages;
     stall_waits(f, from, &row->waits);
@@ -229,6 +220,8 @@ static void add_sender(struct capture *c, const struct flow *f, int from) {
     enum stall_verdict verdict = stall_judge(f, from);
     if (verdict == STALL_CHANCE)
         c->by_chance += a->evidence->waits.count;
+    else if (verdict == STALL_FOUND && a->evidence->relayed > a->evidence->waits.count / 4 * 3)
+        add_relayed(c, f, from);
     else if (verdict != STALL_NONE)
         add_stalls(c, f, from, verdict);
     if (a->round_trips > a->overlaps) {
@@ -391,28 +384,6 @@ static void reason(struct capture *c) {
 
 /* ---- notes ----------------------------------------------------------- */
 
-static const struct finding *row_of(const struct findings *out, uint64_t key) {
-    for (uint32_t i = 0; i < out->row_count; i++)
-        if (out->rows[i].key == key && out->rows[i].verdict == STALL_FOUND)
-            return &out->rows[i];
-    return NULL;
-}
-
-static void note_relays(const struct capture *c) {
-    for (const struct relay *r = c->relays; r < c->relays + RELAYS; r++) {
-        const struct finding *one = row_of(c->out, r->key), *first = row_of(c->out, r->upstream);
-        if (!r->stalls || !one || !first)
-            continue;
-        findings_note(c->out,
-                      "%lu stall%s of %.60s to %.60s came with those of %.60s to %.60s, in pieces of "
-                      "the same sizes. A relay would only pass them on: cure the latter first, and record "
-                      "again.",
-                      (unsigned long)r->stalls, r->stalls == 1 ? "" : "s", one->writer,
-                      one->by_server ? "its clients" : one->service, first->writer,
-                      first->by_server ? "its clients" : first->service);
-    }
-}
-
 static void notes(struct capture *c) {
     struct findings *out = c->out;
     char text[24], packets[48];
@@ -432,6 +403,13 @@ static void notes(struct capture *c) {
             "the writing side removes it too.",
             (unsigned long)c->round_trips, c->round_trip_writer,
             duration_text(c->round_trips_ns / (int64_t)c->round_trips, text));
+    if (c->relayed)
+        findings_note(out,
+                      "%lu stall%s (%s to %s%s) came within those of a connection that the same host reads "
+                      "from, in pieces of the same sizes: a relay passes them on. Not counted; cure the "
+                      "writer before it, and record again.",
+                      (unsigned long)c->relayed, c->relayed == 1 ? "" : "s", c->relay[0], c->relay[1],
+                      c->relayed == 1 ? "" : " and others");
     if (c->by_chance)
         findings_note(out,
                       "%lu time%s data followed a late acknowledgement closely, but in a rhythm of "
@@ -539,7 +517,6 @@ int explain_capture(FILE *in, struct findings *out) {
             find_unheld(&c, &out->rows[i]);
         if (findings_count(out, STALL_FOUND, NULL) == 0)
             reason(&c);
-        note_relays(&c);
         notes(&c);
     }
     table_free(&c.unheld);

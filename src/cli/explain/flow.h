@@ -36,8 +36,8 @@ struct evidence {
     struct example examples[EXAMPLES];
     /* Stalls within one of another sender, whose pieces this one may pass on (note_recent() of capture.c): */
     uint32_t relayed;
-    uint64_t upstream, upstream_flow; /* that sender, and its connection */
-    uint64_t own, outer;              /* the newest stall, and the one around it; 0: none */
+    uint64_t upstream;   /* that connection */
+    uint64_t own, outer; /* the newest stall, and the one around it; 0: none */
 };
 
 /* The data of one end that is not acknowledged yet. */
