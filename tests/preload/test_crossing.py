@@ -20,7 +20,7 @@ EXCHANGES = 30
 REQUEST, BLOCK, ANSWER = 50, 131072, 300
 SERVERS = ["exact", "prefixed", "by_head", "by_byte", "waits", "messages", "numbered", "threads", "forks",
            "uncorks", "file", "several", "blocks", "peeks", "apart", "apart_waits",
-           "apart_slowly"]
+           "apart_slowly", "apart_spins"]
 CLIENTS = ["closes", "late", "within", "subscribes", "fast_open"]
 WELL = ["prefixed", "chat", "pipelines"]
 ONCE = 3  # stalls that a cured connection may have
@@ -62,8 +62,9 @@ def serves(how, mode, alone=0, **variables):
     return judged(measure, mode in CURING_MODES or how == "together")
 
 
-@pytest.mark.parametrize("mode", ["bare", *CURING_MODES])
-@pytest.mark.parametrize("how", SERVERS)
+@pytest.mark.parametrize("how, mode", [
+    (how, mode) for how in SERVERS for mode in ["bare", *CURING_MODES]
+    if (how, mode) != ("apart_spins", "cork")])  # it never waits, so no turn ends: the kernel ends the holds
 def test_the_server_is_cured(how, mode):
     seen = serves(how, mode)
     assert seen.stalls is (mode == "bare")

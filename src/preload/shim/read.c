@@ -30,7 +30,7 @@ static bool may_block(int fd) {
 }
 
 COLD void time_read(const struct conn *c) {
-    bool open = LOAD(&c->turn_end) != TURN_ENDS && !self.read_began;
+    bool open = (self.turn == c || LOAD(&c->turn_end) != TURN_ENDS) && !self.read_began;
     if ((open || LOAD(&c->times_read) == TIMES_READ) && !LOAD(&clock_stopped))
         self.read_began = clock_now();
 }

@@ -21,6 +21,7 @@
  *             client is still there, and sees the next request
  *   apart     its buffer has room for many, but the second request comes while it thinks about the first
  *   apart_waits  as apart, after poll(2)
+ *   apart_spins  as apart, but it never waits: it reads with MSG_DONTWAIT until something is there
  *   apart_slowly  as apart_waits, and it computes before it reads, as interpreters do
  *   briefly   as exact, on connections for two pairs each: the last answer is the only one that stalls
  *   together  both by one read, and one write for both answers: no stall
@@ -72,10 +73,12 @@ static bool read_request(int fd) {
     }
     if (strncmp(how, "apart", 5) == 0) {
         static ssize_t left; /* on a busy machine both come by one read */
-        if (!is_how("apart") && !left) CHECK(poll(&(struct pollfd){fd, POLLIN, 0}, 1, -1) == 1);
+        bool spins = is_how("apart_spins");
+        if (!is_how("apart") && !spins && !left) CHECK(poll(&(struct pollfd){fd, POLLIN, 0}, 1, -1) == 1);
         if (is_how("apart_slowly"))
             for (long begin = now_us(); now_us() - begin < 100;) continue;
-        if (!left) left = read(fd, block, BLOCK) / REQUEST;
+        for (ssize_t n; !left; left = n < 0 ? 0 : n / REQUEST)
+            if ((n = recv(fd, block, BLOCK, spins ? MSG_DONTWAIT : 0)) == 0) return false;
         return left-- > 0 && usleep(2000) == 0;
     }
     if (is_how("waits")) CHECK(poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1) == 1);
