@@ -382,8 +382,8 @@ static inline bool mss_is_old(struct policy *p, size_t bytes) {
  * something else (a message of two units, the last of which has no answer of its own).  Only the kernel
  * knows, and programs that never have this must not pay for the question.  So a sign comes first: several
  * units, or input that was there at once: for a read after one that got all that it asked for, or, of some
- * reads, as a clock costs, when the turn had ended.  Most programs that show it never
- * have a crossing: the first eight signs count, then one in sixteen; all once a crossing has stalled. */
+ * reads, as a clock costs, when the turn had ended.  Most programs that show it never have a crossing: the
+ * first eight signs count, then one in sixteen; all once a crossing has stalled. */
 
 static inline bool policy_takes_sign(const struct policy *p) {
     return p->crosses || p->crossings < CROSSINGS_FIRST || p->crossings % CROSSINGS_ONE_IN == 0;
