@@ -56,16 +56,19 @@ def test_a_closed_terminal_ends_it_with_the_report(tmp_path):
 
 
 AT_ONCE = """
-import signal
+import os, signal
 from experiment import processes
 processes.catch_signals()
 signal.pthread_sigmask(signal.SIG_BLOCK, processes.STOPPING)
 for number in processes.STOPPING:
     signal.raise_signal(number)
-try:
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, processes.STOPPING)
-except processes.Interrupted:
-    print("one", flush=True)  # Python looks at the others
+signal.pthread_sigmask(signal.SIG_UNBLOCK, processes.STOPPING)
+itself = os.pidfd_open(os.getpid())
+for _ in range(2):
+    try:
+        print(processes.wait_for(itself, 0))
+    except processes.Interrupted:
+        print("one")  # the next wait looks at the others
 """
 
 
@@ -78,7 +81,31 @@ def with_the_analysis(text, *words, **options):
 def test_of_signals_that_come_at_once_one_counts():
     """Python said that it ignored the others, "due to race condition", with a traceback."""
     done = with_the_analysis(AT_ONCE)
-    assert (done.stdout, done.stderr) == ("one\n", "")
+    assert (done.stdout, done.stderr) == ("one\nFalse\n", "")
+
+
+IN_A_DESTRUCTOR = """
+import os, signal
+from experiment import processes
+
+class Freed:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+processes.catch_signals()
+try:
+    with processes.Program(["sleep", "60"], dict(os.environ)) as program:
+        Freed()
+        program.ended(30)
+except processes.Interrupted as interrupted:
+    print(interrupted)
+"""
+
+
+def test_a_signal_in_a_destructor_counts():
+    """Python printed that it ignored the exception, and the experiment went on to its end."""
+    done = with_the_analysis(IN_A_DESTRUCTOR)
+    assert (done.stdout, done.stderr) == ("SIGINT\n", "")
 
 
 def test_a_second_signal_does_not_break_the_report(tmp_path):
@@ -270,20 +297,17 @@ def test_killed_outright_before_the_program_has_its_parent_death_signal():
 
 
 SIGNALLED_AT = """
-import os, signal, socket, sys, threading, time
+import os, select, signal, sys, threading, time
 from experiment import processes
 
 threading.Thread(target=time.sleep, args=(60,), daemon=True).start()  # numpy has threads too
 name, function = sys.argv[1], getattr(os, sys.argv[1])
-seen, sees = socket.socketpair()
-sees.setblocking(False)
-signal.set_wakeup_fd(sees.fileno())
 
 def signalled(*words):
     setattr(os, name, function)
     result = function(*words)
     os.kill(os.getpid(), signal.SIGINT)
-    seen.recv(1)  # one of the threads has got it
+    select.select([processes._Asked.pipe], [], [])  # one of the threads has got it
     return result
 
 processes.catch_signals()
@@ -292,6 +316,7 @@ setattr(os, name, signalled)
 try:
     with processes.Program(sys.argv[2:], dict(os.environ)) as program:
         program.ended(1)
+    processes.run(["sleep", "60"], dict(os.environ))  # the next one
 except processes.Interrupted:
     print("interrupted")
 """

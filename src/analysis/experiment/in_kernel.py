@@ -8,7 +8,6 @@
 import contextlib
 import json
 import os
-import select
 import signal
 import subprocess
 import tempfile
@@ -64,7 +63,7 @@ class Carrier:
 
     def __exit__(self, *_):
         """It tells its last news and puts all back.  A signal of ours does not interrupt that."""
-        with processes.Held():
+        with processes.uninterrupted():
             with contextlib.suppress(ProcessLookupError):
                 self._child.send_signal(signal.SIGINT)
             end = time.monotonic() + END_S
@@ -105,7 +104,7 @@ class Carrier:
         return f"the sockets were not put back; do it: unstall detach {self.name}"
 
     def _receive(self, wait):
-        if not select.select([self._child.stdout], [], [], wait)[0]:
+        if not processes.wait_for(self._child.stdout, wait):
             return
         more = os.read(self._child.stdout.fileno(), 1 << 20)
         self._open = bool(more)

@@ -146,12 +146,11 @@ class Live:
                         lambda wait: processes.wait_for(fd, wait),
                         lambda: steer(self.options, self._stats_files_now(pid), "--kill"))
         finally:
-            with processes.Held():
-                os.close(fd)
-                self._look(self._reports(found))
-                if not self.killed:
-                    with contextlib.suppress(BadFile):  # the process may have ended
-                        steer(self.options, self._stats_files_now(pid), "--arms", "none")
+            os.close(fd)
+            self._look(self._reports(found))
+            if not self.killed:
+                with contextlib.suppress(BadFile):  # the process may have ended
+                    steer(self.options, self._stats_files_now(pid), "--arms", "none")
 
     def _stats_files_now(self, pid):
         try:

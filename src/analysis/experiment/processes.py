@@ -52,48 +52,59 @@ class CannotRun(Exception):
         self.code = code
 
 
-def _ignored(_number, _frame):
-    """Takes the place of SIG_IGN: of a signal that has come just before, Python would print a traceback
-    ("ignored due to race condition")."""
+class _Asked:
+    """What the signals have written: Python writes each one's number into `pipe`, which the waits read, until
+    one of them has raised Interrupted.  A handler that raised it would do so anywhere: in a destructor, where
+    Python prints it and goes on, or between the start of a program and the note of its number."""
+    pipe = None
+    held = 0
 
 
-def _on_signal(number, _frame):
-    """The first signal stops the experiment.  Later ones are ignored while we clean up and report."""
-    if Held.depth:
-        Held.number = Held.number or number
-        return
-    for other in STOPPING:
-        signal.signal(other, _ignored)
-    raise Interrupted(number)
-
-
-class Held:
-    """A context that a signal does not interrupt: Interrupted is raised at its end.  A blocked signal would
-    go to another thread (of numpy's), and Python would run its handler in ours all the same."""
-    depth = number = 0
-
-    def __enter__(self):
-        Held.depth += 1
-
-    def __exit__(self, *_):
-        Held.depth -= 1
-        if Held.number and not Held.depth:
-            number, Held.number = Held.number, 0
-            _on_signal(number, None)
+def _noted(_number, _frame):
+    """A handler, so that Python writes the signal's number, and of one that is to be ignored too: of one that
+    has come just before SIG_IGN it would print a traceback ("ignored due to race condition")."""
 
 
 def catch_signals():
-    """From now on SIGINT, SIGTERM and SIGHUP raise Interrupted, once, and orphans become our children."""
+    """From now on the first of SIGINT, SIGTERM and SIGHUP makes a wait raise Interrupted; later ones, and one
+    that comes after the last wait, are ignored, while we clean up and report.  Orphans become our children."""
+    _Asked.pipe, end = os.pipe()
+    os.set_blocking(end, False)
+    signal.set_wakeup_fd(end, warn_on_full_buffer=False)
     for number in STOPPING:
         if signal.getsignal(number) != signal.SIG_IGN or number == signal.SIGTERM:
-            signal.signal(number, _on_signal)
+            signal.signal(number, _noted)
     _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+@contextlib.contextmanager
+def uninterrupted():
+    """The waits in this context raise no Interrupted; the first one after it does."""
+    _Asked.held += 1
+    try:
+        yield
+    finally:
+        _Asked.held -= 1
+
+
+def wait_for(what, seconds):
+    """Wait so many seconds at most; True when the process of this pidfd has ended, which need not be a child,
+    or this file can be read.  Interrupted when a signal has come since catch_signals()."""
+    poll = select.poll()
+    poll.register(what, select.POLLIN)
+    asked = None if _Asked.held else _Asked.pipe
+    if asked is not None:
+        poll.register(asked, select.POLLIN)
+    ready = [fd for fd, _ in poll.poll(max(0, seconds * 1000))]
+    if asked in ready:
+        _Asked.pipe = None
+        raise Interrupted(os.read(asked, 1)[0])
+    return bool(ready)
 
 
 def ignore_signals():
     """For the end of the command.  Python itself gives the signals their default back when it ends, and a
     later signal ended the command by that signal, in place of its exit code."""
-    Held.depth += 1  # a first signal comes too late now
     signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)  # those that have come are handled now
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
@@ -101,7 +112,7 @@ def ignore_signals():
 
 def _in_child(parent):
     for number in STOPPING:
-        if signal.getsignal(number) == _on_signal:
+        if signal.getsignal(number) == _noted:
             signal.signal(number, signal.SIG_DFL)
     for number in IGNORED:  # we, or Python, may not ignore it
         signal.signal(number, signal.SIG_IGN)
@@ -218,21 +229,14 @@ class Program:
         self._output = tempfile.TemporaryFile() if keep_output else None
 
     def __enter__(self):
-        with Held():
-            GUARD.start()
+        GUARD.start()
         self.before = set(children())  # of another program: not ended here
+        # For the child, until it has the handlers of the program.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
         try:
-            with Held():
-                # For the child, until it has the handlers of the program.
-                mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
-                try:
-                    self._start(mask)
-                finally:
-                    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        except Interrupted:
-            if self.pid:
-                self.__exit__()
-            raise
+            self._start(mask)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         return self
 
     def _start(self, mask):
@@ -263,14 +267,14 @@ class Program:
         self.fd = os.pidfd_open(self.pid)
 
     def __exit__(self, *_):
-        with Held():
-            try:
+        try:
+            with uninterrupted():
                 self.stop()
-            finally:
-                os.close(self.fd)
-                self._errors.close()
-                if self._output:
-                    self._output.close()
+        finally:
+            os.close(self.fd)
+            self._errors.close()
+            if self._output:
+                self._output.close()
 
     def ended(self, timeout=None):
         """Wait `timeout` seconds at most; True when it has ended."""
@@ -282,10 +286,9 @@ class Program:
             if time.monotonic() >= end:
                 return False
         ended = time.monotonic()
-        with Held():
-            _, status, used = os.wait4(self.pid, 0)
-            self.usage = Usage(ended - self.began, used.ru_utime, used.ru_stime, status)
-            self._clear()
+        _, status, used = os.wait4(self.pid, 0)
+        self.usage = Usage(ended - self.began, used.ru_utime, used.ru_stime, status)
+        self._clear()
         if self._output:
             self._output.seek(0)
             self.usage.output = self._output.read().decode(errors="replace")
@@ -418,10 +421,3 @@ def end(pid):
     """End one process by SIGTERM."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGTERM)
-
-
-def wait_for(pidfd, seconds):
-    """Wait so many seconds at most; True when the process has ended.  It need not be a child."""
-    poll = select.poll()
-    poll.register(pidfd, select.POLLIN)
-    return bool(poll.poll(max(0, seconds * 1000)))
