@@ -124,6 +124,21 @@ def test_a_server_that_stalls_is_cured_and_stalls_again_when_it_is_undone(c):
     assert in_json(c) == []
 
 
+def test_a_service_that_has_just_been_started_is_waited_for(c):
+    """systemctl returns before the exec: "loaded in 0 of 1 process: not before its next start"."""
+    c.run("mkfifo", "/run/late")  # systemd opens it before the exec, and waits for a writer
+    c.load("late.service", WEB.format(port=8140) + "StandardInput=file:/run/late\n")
+    c.unstall("enable", "late", "--stats")
+    c.systemctl("start", "late.service")
+    writer = c.popen("sh", "-c", "sleep 0.5; exec 3<>/run/late; exec sleep 10")
+    try:
+        assert "the library is loaded in 1 of 1 process" in status(c, "late")
+    finally:
+        writer.kill()
+        writer.wait()
+        c.unstall("disable", "late", "--restart", check=False)
+
+
 def test_status_says_only_what_it_knows(c):
     """To an ordinary user it said "no process has the library" of one that has it; and of a failed unit, and
     of one whose mode is off now, that all is in force (0)."""

@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "clock_ns.h"
 #include "process_stat.h"
 #include "reader.h"
 
@@ -130,8 +132,20 @@ int process_library(pid_t pid, struct process_facts *f) {
     return error;
 }
 
+/* systemctl(1) returns before a service has come to its program, and to its libraries. */
+static bool has_just_started(pid_t pid) {
+    const uint64_t start_ns = 2000000000;
+    struct process_stat s;
+    return process_stat(pid, &s) && clock_ns(CLOCK_REALTIME) - process_began_ns(s.start) < start_ns;
+}
+
 int process_facts(pid_t pid, struct process_facts *f) {
+    const struct timespec again = {.tv_nsec = 20000000};
     int error = process_library(pid, f);
+    while (!error && !f->library[0] && has_just_started(pid)) {
+        nanosleep(&again, NULL);
+        error = process_library(pid, f);
+    }
     if (error)
         return error;
     if (!process_program(pid, f->program, sizeof(f->program))[0])

@@ -29,7 +29,8 @@ struct process_facts {
     char profile[256]; /* of AppArmor or SELinux, if enforced; or "" */
 };
 
-/* 0, or -errno: -ESRCH no such process, -EACCES the process may not be inspected, -ENOEXEC it runs no
+/* The library of a process that was started less than two seconds ago is waited for until then.
+ * 0, or -errno: -ESRCH no such process, -EACCES the process may not be inspected, -ENOEXEC it runs no
  * program (a kernel thread, a zombie). */
 int process_facts(pid_t pid, struct process_facts *f);
 
