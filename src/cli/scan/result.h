@@ -32,6 +32,7 @@ struct scan_result {
     unsigned dumps; /* sampled */
     uint64_t dump_every_ns;
     uint64_t lost;                       /* events that were not seen (exact) */
+    size_t unwatched;                    /* sockets that held data and had no turn (sampled) */
     struct scan_connection *connections; /* only those that had stalls */
     size_t count;
     const struct scan_listeners *listening; /* the source's own (diag.h) */

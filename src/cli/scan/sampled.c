@@ -6,9 +6,9 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
 #include "budget.h"
 #include "candidates.h"
 #include "clock_ns.h"
@@ -23,7 +23,7 @@ enum {
 
 struct sampled {
     struct scan_options options;
-    struct scan_diag *diag;
+    struct scan_diag *diag, *singles; /* the second one is asked while the first one dumps */
     struct scan_budget budget;
     struct scan_candidates candidates;
     struct scan_candidate *watched[WATCHED];
@@ -33,14 +33,14 @@ struct sampled {
     uint64_t dumped_ns; /* time of the last dump; before the first one, of the start */
     unsigned dumps;
     size_t sockets;
-    struct scan_key *suspects; /* sockets of the present dump that may have held data */
-    size_t suspect_count;
+    uint64_t gap_ns; /* from the last dump to the present one */
+    int failed;      /* in the present dump */
     struct scan_listeners listeners;
 };
 
 /* ---- dumps --------------------------------------------------------------- */
 
-/* Lists the listening ports at most every two seconds.  look_at_suspects() asks for it sooner. */
+/* Lists the listening ports at most every two seconds.  take_listed() asks for it sooner. */
 static int dump_listeners(struct sampled *s) {
     enum { SECONDS = 2 };
     uint64_t now = scan_now();
@@ -50,38 +50,24 @@ static int dump_listeners(struct sampled *s) {
     return scan_listeners_look(&s->listeners, s->diag);
 }
 
+/* Bytes in flight and more in the queue are a suspect.  A sample tells which of them holds bytes back.  It is
+ * taken at once, because a stall is shorter than a dump of many sockets. */
 static void take_listed(const struct scan_listed *l, void *arg) {
     struct sampled *s = arg;
-    if (l->sample.queued == 0 || l->sample.queued > QUEUED_MOST || !l->in_flight ||
-        !scan_has_port(&l->key.local, &l->key.peer, s->options.port) ||
-        scan_candidate_known(&s->candidates, &l->key))
+    const struct scan_key *key = &l->key;
+    struct scan_sample sample;
+    bool found;
+    if (s->failed || l->sample.queued == 0 || l->sample.queued > QUEUED_MOST || !l->in_flight ||
+        !scan_has_port(&key->local, &key->peer, s->options.port) ||
+        scan_candidate_known(&s->candidates, key))
         return;
-    ARRAY_ADD(s->suspects, s->suspect_count, l->key);
-}
-
-/* All suspects have bytes in flight.  A sample tells which of them hold more bytes back behind. */
-static int look_at_suspects(struct sampled *s, uint64_t gap_ns) {
-    for (size_t at = 0; at < s->suspect_count; at += SCAN_QUERIES) {
-        const struct scan_key *keys[SCAN_QUERIES];
-        struct scan_sample samples[SCAN_QUERIES];
-        bool found[SCAN_QUERIES];
-        size_t count = s->suspect_count - at;
-        count = count < SCAN_QUERIES ? count : SCAN_QUERIES;
-        for (size_t i = 0; i < count; i++)
-            keys[i] = &s->suspects[at + i];
-        int failed = scan_diag_query(s->diag, keys, count, samples, found);
-        if (failed)
-            return failed;
-        for (size_t i = 0; i < count; i++) {
-            if (!found[i] || !scan_holds(&samples[i]))
-                continue;
-            if (!scan_candidate_discovered(&s->candidates, keys[i], &samples[i], gap_ns))
-                return -ENOMEM;
-            if (!s->listeners.port[keys[i]->local.port] && !s->listeners.port[keys[i]->peer.port])
-                s->listeners_due = 0; /* which end is the service? */
-        }
-    }
-    return 0;
+    s->failed = scan_diag_query(s->singles, &key, 1, &sample, &found);
+    if (s->failed || !found || !scan_holds(&sample))
+        return;
+    if (!scan_candidate_discovered(&s->candidates, key, &sample, s->gap_ns))
+        s->failed = -ENOMEM;
+    if (!s->listeners.port[key->local.port] && !s->listeners.port[key->peer.port])
+        s->listeners_due = 0; /* which end is the service? */
 }
 
 /* Watches the sockets that this dump has discovered at once, as far as the turn has room: the hold
@@ -96,15 +82,13 @@ static void watch_discovered(struct sampled *s) {
 
 static int dump(struct sampled *s) {
     uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID), now = scan_now();
-    s->suspect_count = 0;
-    int count = scan_diag_dump(s->diag, SCAN_ESTABLISHED, take_listed, s);
+    s->gap_ns = s->dumps ? now - s->dumped_ns : 0;
+    int failed = dump_listeners(s);
+    int count = failed ? failed : scan_diag_dump(s->diag, SCAN_ESTABLISHED, take_listed, s);
     if (count == -ENOBUFS || count == -EINTR)
         count = (int)s->sockets; /* this dump is incomplete: keep the number of the last one */
-    int failed = count < 0 ? count : dump_listeners(s);
-    if (!failed)
-        failed = look_at_suspects(s, s->dumps ? now - s->dumped_ns : 0);
-    if (failed)
-        return failed;
+    if (count < 0 || s->failed)
+        return count < 0 ? count : s->failed;
     s->sockets = (size_t)count;
     s->dumps++;
     s->dumped_ns = now;
@@ -135,13 +119,13 @@ static int watch_some(struct sampled *s, struct scan_candidate **some, size_t co
     bool found[SCAN_QUERIES];
     for (size_t i = 0; i < count; i++)
         keys[i] = &some[i]->key;
-    int failed = scan_diag_query(s->diag, keys, count, samples, found);
+    int failed = scan_diag_query(s->singles, keys, count, samples, found);
     for (size_t i = 0; !failed && i < count; i++) {
         if (!found[i]) {
             scan_candidate_rest(some[i]);
         } else if (scan_candidate_sampled(some[i], &samples[i]) && !some[i]->peer_sought) {
             some[i]->peer_sought = true; /* its process waits for the held data */
-            some[i]->peer_inode = s->options.no_peers ? 0 : scan_diag_peer(s->diag, &some[i]->key);
+            some[i]->peer_inode = s->options.no_peers ? 0 : scan_diag_peer(s->singles, &some[i]->key);
         }
     }
     return failed;
@@ -166,19 +150,26 @@ static int watch(struct sampled *s) {
     return failed;
 }
 
+/* True for a candidate that waits for longer than a turn already: its stalls are not estimated. */
+static bool is_unwatched(const struct scan_candidate *c, uint64_t now) {
+    return c->active && c->judge.watched_ns == 0 && now - c->discovered_ns > (uint64_t)TURN_MS * 1000000;
+}
+
 /* ---- the source -------------------------------------------------------------- */
 
 static void end(void *source) {
     struct sampled *s = source;
     scan_candidates_end(&s->candidates);
     scan_diag_close(s->diag);
-    free(s->suspects);
+    scan_diag_close(s->singles);
     free(s);
 }
 
 static void *begin(const struct scan_options *o, char error[SCAN_ERROR]) {
     struct sampled *s = calloc(1, sizeof(*s));
     int failed = s ? scan_diag_open(&s->diag, o->namespace_of) : -ENOMEM;
+    if (!failed)
+        failed = scan_diag_open(&s->singles, o->namespace_of);
     if (!failed) {
         s->options = *o;
         s->budget = scan_budget_begin(scan_now());
@@ -214,14 +205,12 @@ static int run(void *source, uint64_t until_ns, const volatile sig_atomic_t *sto
     uint64_t now;
     while (!*stop && (now = scan_now()) < until_ns) {
         int failed = 0;
-        if (!scan_budget_allows(&s->budget, now, 0)) {
-            s->watch_due = now + WATCH_EVERY_NS;
-            s->dump_due = s->dump_due < s->watch_due ? s->watch_due : s->dump_due;
-        } else if (now >= s->dump_due) {
+        if (now >= s->dump_due)
             failed = dump(s);
-        } else if (now >= s->watch_due && s->candidates.count) {
+        else if (!scan_budget_allows(&s->budget, now))
+            s->watch_due = now + WATCH_EVERY_NS;
+        else if (now >= s->watch_due && s->candidates.count)
             failed = watch(s);
-        }
         if (failed)
             return failed;
         uint64_t due = s->candidates.count ? sooner(s->watch_due, s->dump_due) : s->dump_due;
@@ -261,8 +250,10 @@ static int collect(void *source, struct scan_result *r) {
     r->connections = calloc(s->candidates.count + 1, sizeof(*r->connections));
     if (!r->connections)
         return -ENOMEM;
-    for (size_t i = 0; i < s->candidates.count; i++)
+    for (size_t i = 0; i < s->candidates.count; i++) {
         r->count += report(s->candidates.list[i], &r->connections[r->count]);
+        r->unwatched += is_unwatched(s->candidates.list[i], now);
+    }
     return 0;
 }
 

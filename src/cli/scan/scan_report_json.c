@@ -111,6 +111,7 @@ void scan_report_json(FILE *out, const struct survey *s) {
     json_real(&j, "dump_every_ms", MS_OF(r->dump_every_ns));
     json_real(&j, "share_of_a_core", r->share);
     json_unsigned(&j, "lost_events", r->lost);
+    json_unsigned(&j, "unwatched", r->unwatched);
     json_object(&j, "all");
     estimate(&j, &s->table.all, seconds);
     json_object_end(&j);

@@ -63,6 +63,10 @@ void scan_report_head(struct prose *p, const struct survey *s, bool ascii) {
     if (r->lost)
         prose_add(p, " %s event%s not seen: there may be more stalls than these.",
                   count_text(r->lost, text), r->lost == 1 ? " was" : "s were");
+    if (r->unwatched)
+        prose_add(p, " %s socket%s that held data %s not watched: there may be more stalls than these.",
+                  count_text(r->unwatched, text), r->unwatched == 1 ? "" : "s",
+                  r->unwatched == 1 ? "was" : "were");
 }
 
 static void stalls(struct prose *p, const struct survey *s, bool ascii) {

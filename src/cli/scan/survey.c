@@ -199,6 +199,8 @@ static void judge(struct survey *s) {
     verdict_because(&s->verdict, "%s", t->because);
     if (s->result.lost && !t->because[0] && !s->filter.pid && !s->filter.cgroup)
         verdict_because(&s->verdict, "not every event of the kernel was seen");
+    else if (s->result.unwatched && !t->because[0])
+        verdict_because(&s->verdict, "sockets that held data could not be watched");
 }
 
 static bool is_over(const struct survey *s, uint64_t end) {
