@@ -289,6 +289,56 @@ def test_a_flood_of_connections_in_constant_memory():
     assert any("connections at a time" in note for note in found["notes"])
 
 
+def at_seconds(records, shift):
+    """The same packets, so many seconds later, modulo 2^32 as the file has them."""
+    return [struct.pack("<I", (struct.unpack("<I", one[:4])[0] + shift) % 2**32) + one[4:] for one in records]
+
+
+def test_connections_beyond_the_table_are_not_counted_as_if_each_were_another(tmp_path):
+    """Nine thousand in turn, twice: it was "18000 TCP connections"."""
+    stalled = records_of(Dialog().stalls(1).capture)
+    path = tmp_path / "file.pcap"
+    path.write_bytes(GOOD[:24] + b"".join(moved(at_seconds(stalled, later), i)
+                                          for later in (0, 20000) for i in range(9000)))
+    done = unstall("explain", path)
+    assert re.search(r"packets, up to 18000 TCP connections, ", done.stdout), done.stdout
+    assert "9808 times the one that was silent longest was judged" in " ".join(done.stdout.split())
+
+
+def test_what_is_beyond_the_rows_keeps_its_verdict(tmp_path):
+    """Beyond 512 writers, streams without an answer were added up with the stalls, in one row."""
+    stalled = records_of(Dialog().stalls(3).capture)
+    silent = records_of(Dialog(Capture(), ports=(50000, 80)).stalls(20, answer=None).capture)
+    path = tmp_path / "file.pcap"
+    writers = [moved(stalled, i) for i in range(600)] + [moved(silent, 1000 + i) for i in range(600)]
+    path.write_bytes(GOOD[:24] + b"".join(writers))
+    (found,) = json.loads(unstall("explain", "--json", path).stdout)
+    assert found["stalls"] == 600 * 3
+    by_verdict = {one_way: sum(row["stalls"] for row in found["writers"] if row["one_way"] is one_way)
+                  for one_way in (False, True)}
+    assert by_verdict == {False: 600 * 3, True: 600 * 20}
+
+
+@pytest.mark.parametrize("year", [2038, 2105])
+def test_a_clock_far_ahead(tmp_path, year):
+    """libpcap reads the time as signed: all packets had the time 0, and it was "No stall"."""
+    path = tmp_path / "file.pcap"
+    records = records_of(stalling())
+    first = struct.unpack("<I", records[0][:4])[0]
+    path.write_bytes(GOOD[:24] + b"".join(at_seconds(records, (year - 1969) * 31556952 - first)))
+    (found,) = json.loads(unstall("explain", "--json", path).stdout)
+    assert (found["verdict"]["kind"], found["stalls"]) == ("stalls", 20)
+
+
+def test_times_that_no_clock_has_cannot_tell(tmp_path):
+    """A count of 1.2 thousand million microseconds in each second: it was "No stall"."""
+    path = tmp_path / "file.pcap"
+    path.write_bytes(GOOD[:24] + b"".join(one[:4] + struct.pack("<I", 1_200_000_000) + one[8:]
+                                          for one in records_of(stalling())))
+    done = unstall("explain", path)
+    assert done.returncode == 2 and "without a time from 1970 to 2106" in " ".join(done.stdout.split())
+
+
 def test_a_large_log_in_constant_memory():
     """Ever new processes with ever new connections, and lines of 100 kB."""
     def feed(file):

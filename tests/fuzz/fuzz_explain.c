@@ -15,7 +15,7 @@
 
 static void check(struct findings *f) {
     uint64_t stalls = 0;
-    assert(f->row_count <= FINDINGS + 1);
+    assert(f->row_count <= FINDINGS + STALL_VERDICTS);
     for (uint32_t i = 0; i < f->row_count; i++) {
         const struct waits *w = &f->rows[i].waits;
         int64_t median = waits_quantile(w, 0.5);

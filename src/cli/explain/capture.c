@@ -46,7 +46,7 @@ struct capture {
     struct table unheld; /* of struct unheld_item */
     struct waits client_delays;          /* client delays: from connected to the first data */
     char client_delay_at[ENDPOINT_TEXT]; /* the client with the longest */
-    uint64_t fragments, cut, tunnels, one_sided, by_chance, evicted, copies;
+    uint64_t fragments, cut, undated, tunnels, one_sided, by_chance, copies;
     const char *tunnel; /* the name of one */
     uint64_t round_trips;
     int64_t round_trips_ns;
@@ -293,11 +293,14 @@ static void take(void *context, const struct ordered *o) {
     }
 }
 
-/* Time stamps outside of 1970 to 2096 are damaged and become 0, so that no difference overflows. */
+/* Time stamps outside of 1970 to 2106 are damaged and become 0, so that no difference overflows.  libpcap
+ * reads those of 32 bits as signed. */
 static int64_t time_of(const struct pcap_pkthdr *header) {
     int64_t seconds = (int64_t)header->ts.tv_sec,
             ns = (int64_t)header->ts.tv_usec; /* nanoseconds, by the requested precision */
-    if (seconds < 0 || seconds > 4000000000 || ns < 0 || ns >= 1000000000)
+    if (seconds < 0 && seconds >= INT32_MIN)
+        seconds += (int64_t)UINT32_MAX + 1;
+    if (seconds < 0 || seconds > UINT32_MAX || ns < 0 || ns >= 1000000000)
         return 0;
     return seconds * 1000000000 + ns;
 }
@@ -315,6 +318,7 @@ static void packet(struct capture *c, int link, const struct pcap_pkthdr *header
     switch (packet_read(link, data, header->caplen, header->len, &o.segment)) {
     case PACKET_TCP:
         out->understood++;
+        c->undated += o.at_ns == 0;
         order_add(&c->order, &o);
         break;
     case PACKET_FRAGMENT: c->fragments++; break;
@@ -356,6 +360,9 @@ static void reason(struct capture *c) {
                  "%s cut before the end of the TCP header; record with a larger snap length (tcpdump -s 192)",
                  packets_are(c->cut, packets));
         c->cut = 0;
+    } else if (is_much(c, c->undated)) {
+        snprintf(text, NOTE_TEXT, "%s without a time from 1970 to 2106; was its clock set?",
+                 packets_are(c->undated, packets));
     } else if (out->understood == 0 && c->tunnels) {
         snprintf(text, NOTE_TEXT,
                  "there is no TCP in this capture, but %s of a tunnel that cannot be read (%s); record on "
@@ -439,11 +446,11 @@ static void notes(struct capture *c) {
                       "At %" PRIu64 " place%s data is missing in this capture (tcpdump tells how many "
                       "packets the kernel has dropped): stalls there may be missed.",
                       c->holes, c->holes == 1 ? "" : "s");
-    if (c->evicted)
+    if (out->evicted)
         findings_note(out,
-                      "More than %d connections at a time: the %lu that were silent longest were "
-                      "judged by their packets until then.",
-                      CONNECTIONS, (unsigned long)c->evicted);
+                      "More than %d connections at a time: %lu time%s the one that was silent longest was "
+                      "judged by its packets until then, and counts again where it goes on.",
+                      CONNECTIONS, (unsigned long)out->evicted, out->evicted == 1 ? "" : "s");
     if (is_unordered(c) && !out->because[0])
         findings_note(out, "Time stamps go backwards in places: stalls there may be missed.");
 }
@@ -509,7 +516,7 @@ int explain_capture(FILE *in, struct findings *out) {
         made &= order_make(&c.order, take, &c);
         made &= table_make(&c.flows, CONNECTIONS, sizeof(struct flow), finished, &c);
         result = made ? read_packets(pcap, &c) : -ENOMEM;
-        c.evicted = c.flows.evicted;
+        out->evicted = c.flows.evicted;
         table_free(&c.flows);
     }
     if (made) {

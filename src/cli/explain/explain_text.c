@@ -87,7 +87,8 @@ static void head(FILE *out, const char *name, const struct findings *f) {
     prose_add(&p, "%s, %lu %s%s", capture ? "capture" : "strace log", lu(f->entries),
               capture ? "packet" : "line", plural(f->entries));
     if (f->connections)
-        prose_add(&p, ", %lu TCP connection%s", lu(f->connections), plural(f->connections));
+        prose_add(&p, ", %s%lu TCP connection%s", f->evicted ? "up to " : "", lu(f->connections),
+                  plural(f->connections));
     if (f->entries)
         prose_add(&p, ", %s", duration_text(f->until_ns - f->from_ns, text));
     fputs(colour(out, BOLD), out);

@@ -7,7 +7,7 @@
 
 bool findings_make(struct findings *f) {
     *f = (struct findings){.source = SOURCE_CAPTURE};
-    f->rows = calloc(FINDINGS + 1, sizeof(*f->rows));
+    f->rows = calloc(FINDINGS + STALL_VERDICTS, sizeof(*f->rows));
     return f->rows != NULL;
 }
 
@@ -31,11 +31,10 @@ struct finding *findings_row(struct findings *f, const struct finding *like) {
         *row = *like;
         return row;
     }
-    struct finding *rest = &f->rows[FINDINGS];
-    if (f->others++ == 0) {
-        *rest = (struct finding){.verdict = like->verdict};
-        snprintf(rest->writer, sizeof(rest->writer), "others");
-    }
+    struct finding *rest = &f->rows[FINDINGS + like->verdict];
+    f->others[like->verdict] = true;
+    rest->verdict = like->verdict;
+    snprintf(rest->writer, sizeof(rest->writer), "others");
     return rest;
 }
 
@@ -57,8 +56,9 @@ static int by_time(const void *a, const void *b) {
 
 void findings_sort(struct findings *f) {
     qsort(f->rows, f->row_count, sizeof(*f->rows), by_time);
-    if (f->others)
-        f->rows[f->row_count++] = f->rows[FINDINGS];
+    for (int verdict = 0; verdict < STALL_VERDICTS; verdict++)
+        if (f->others[verdict])
+            f->rows[f->row_count++] = f->rows[FINDINGS + verdict];
 }
 
 bool findings_none(const struct findings *f) {

@@ -52,7 +52,7 @@ struct findings {
     enum source source;
     uint64_t entries;    /* packets, or lines */
     uint64_t understood; /* of these: TCP segments, or system calls */
-    uint64_t connections;
+    uint64_t connections, evicted; /* one that was evicted counts again where it goes on */
     uint64_t exchanges, firsts; /* messages with an answer; the first ones of their connections */
     uint64_t unwaited; /* strace: late answers that the thread which read them was not seen to wait for */
     char because[NOTE_TEXT];    /* why no verdict can be given where no stall is seen; "": it can */
@@ -61,16 +61,16 @@ struct findings {
     char notes[NOTES][NOTE_TEXT];
     int note_count;
     char stopped[NOTE_TEXT]; /* where and why reading ended early; "" otherwise */
-    struct finding *rows;    /* room for FINDINGS, and one for all others; sorted by total time */
+    struct finding *rows; /* room for FINDINGS, and one a verdict for all others; sorted by total time */
     uint32_t row_count;
-    uint64_t others; /* findings added up in the row for all others */
+    bool others[STALL_VERDICTS]; /* findings are added up in this verdict's row for all others */
 };
 
 bool findings_make(struct findings *f);
 void findings_free(struct findings *f);
 
-/* The row with the same verdict, side, writer, command and service; a new one if there is none, and the row
- * for all others when FINDINGS are in use. */
+/* The row with the same verdict, side, writer, command and service; a new one if there is none, and the
+ * verdict's row for all others when FINDINGS are in use. */
 struct finding *findings_row(struct findings *f, const struct finding *like);
 
 void findings_note(struct findings *f, const char *format, ...)

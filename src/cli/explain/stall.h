@@ -32,6 +32,7 @@ enum stall_verdict {
     STALL_FOUND,
     STALL_ONE_WAY, /* found, but in a stream that is never answered */
     STALL_CHANCE,  /* the application's own rhythm, or a busy machine, looks like stalls */
+    STALL_VERDICTS,
 };
 
 /* The verdict on all packets of one direction. */
