@@ -584,35 +584,66 @@ pid_t reader_own_id(pid_t pid) {
     return own;
 }
 
-/* A process in a container has another id here than in its file, where another process of this host may have
- * that one.  0: none is found that maps the file. */
-static pid_t find_in_containers(const struct reader_file *r) {
+/* The processes in other PID namespaces, and their ids there.  A folder may have thousands of files that ask
+ * for them: the list serves for a second, for files that are older than it. */
+static struct {
+    struct contained {
+        pid_t pid, own;
+    } *list;
+    size_t count;
+    uint64_t taken_ns;
+} contained;
+
+static void list_contained(void) {
     struct stat ours, its;
-    pid_t found = 0;
     CLOSED_FOLDER *proc = stat("/proc/self/ns/pid", &ours) == 0 ? opendir("/proc") : NULL;
-    for (const struct dirent *e; proc && !found && (e = readdir(proc));) {
+    contained.taken_ns = clock_ns(CLOCK_MONOTONIC);
+    contained.count = 0;
+    for (const struct dirent *e; proc && (e = readdir(proc));) {
         char path[64];
         pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
         snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
-        if (pid > 0 && stat(path, &its) == 0 && its.st_ino != ours.st_ino &&
-            reader_own_id(pid) == (pid_t)r->header.pid && reader_maps(pid, r->device, r->inode) == 1)
-            found = pid;
+        if (pid <= 0 || stat(path, &its) != 0 || its.st_ino == ours.st_ino)
+            continue;
+        struct contained *more = realloc(contained.list, (contained.count + 1) * sizeof(*more));
+        if (!more)
+            return;
+        contained.list = more;
+        more[contained.count++] = (struct contained){pid, reader_own_id(pid)};
     }
-    return found;
+}
+
+/* A process in a container has another id here than in its file, where another process of this host may have
+ * that one.  0: none is found that maps the file. */
+static pid_t find_in_containers(const struct reader_file *r) {
+    const uint64_t now = clock_ns(CLOCK_MONOTONIC), second = 1000000000;
+    if (now - contained.taken_ns > second || contained.taken_ns < r->header.started_monotonic_ns)
+        list_contained();
+    for (size_t i = 0; i < contained.count; i++)
+        if (contained.list[i].own == (pid_t)r->header.pid &&
+            reader_maps(contained.list[i].pid, r->device, r->inode) == 1)
+            return contained.list[i].pid;
+    return 0;
 }
 
 static enum reader_life life_of(struct reader_file *r) {
     if (r->header.ended_monotonic_ns)
         return LIFE_ENDED;
     int mapped = reader_maps((pid_t)r->header.pid, r->device, r->inode);
-    pid_t contained = mapped == 1 ? 0 : find_in_containers(r);
-    if (contained) {
-        r->header.pid = (uint32_t)contained;
+    pid_t inside = mapped == 1 ? 0 : find_in_containers(r);
+    if (inside) {
+        r->header.pid = (uint32_t)inside;
         mapped = 1;
     }
     if (mapped == -EACCES || mapped == -EPERM)
         return LIFE_UNKNOWN;
     return mapped == 1 ? LIFE_RUNS : LIFE_KILLED;
+}
+
+/* Gives back the room that is not used.  calloc(3) has touched it, where it was used before. */
+static void *fitted(void *room, size_t bytes) {
+    void *less = room ? realloc(room, bytes ? bytes : 1) : NULL;
+    return less ? less : room;
 }
 
 struct reader_file *reader_read_fd(int fd, const char *path, unsigned want,
@@ -633,6 +664,10 @@ struct reader_file *reader_read_fd(int fd, const char *path, unsigned want,
         reader_free(r);
         return NULL;
     }
+    r->rows = fitted(r->rows, r->row_count * sizeof(*r->rows));
+    r->connections = fitted(r->connections, r->connection_count * sizeof(*r->connections));
+    r->modules = fitted(r->modules, r->module_count * sizeof(*r->modules));
+    r->patterns = fitted(r->patterns, r->pattern_count * sizeof(*r->patterns));
     r->taken_ns = clock_ns(CLOCK_MONOTONIC);
     r->life = life_of(r);
     return r;
