@@ -508,7 +508,7 @@ INLINE void policy_input(struct policy *p, size_t bytes, size_t asked, bool at_o
     p->kept_turn = false;
     if (p->message_bytes) { /* else more of the same input */
         p->may_cross = false;
-        if (p->read_full || p->crosses || p->units > 1)
+        if (at_once || p->read_full || p->crosses || p->units > 1)
             policy_crossing_signs(p, at_once);
     }
     /* by masks: of single bits the compiler would make 25 instructions more */

@@ -62,14 +62,12 @@ static inline void finish_ended_turn(struct conn *c) {
 
 /* A read that waits takes 8 us or more, on one processor with its peer; one that does not about 1 us, 4 to 8
  * after a wait for readiness on a busy machine, and the copy of many bytes its time: of 128 KB 11 to 17 us,
- * where a wait for them takes 60 or more.  True: a sign (policy.h), as after a full read. */
-NOINLINE bool was_at_once(struct policy *p, size_t got) {
+ * where a wait for them takes 60 or more. */
+static bool was_at_once(size_t got) {
     enum { BYTES_A_NS = 8 };
     uint64_t began = self.read_began;
     self.read_began = 0;
-    bool at_once = (int64_t)(clock_now() - began) < (int64_t)(AT_ONCE_NS + got / BYTES_A_NS);
-    p->read_full |= at_once;
-    return at_once;
+    return began && (int64_t)(clock_now() - began) < (int64_t)(AT_ONCE_NS + got / BYTES_A_NS);
 }
 
 INLINE void input_came(struct call call, ssize_t got, size_t asked, bool at_once) {
@@ -82,15 +80,17 @@ INLINE void input_came(struct call call, ssize_t got, size_t asked, bool at_once
         endpoint_update(c);
 }
 
-/* Lock held; released. */
-static __attribute__((noinline)) ssize_t read_is_told(struct call call, ssize_t got, size_t asked,
-                                                      bool at_once) {
+/* A read that was timed, or whose connection has evidence.  Lock held; released. */
+static __attribute__((noinline)) ssize_t read_is_told(struct call call, ssize_t got, size_t asked) {
     struct conn *c = call.conn;
-    if (c->epoch != config()->epoch)
-        shim_refresh(c);
-    uint64_t now = clock_now();
-    evidence_input(c, now);
-    tally_input(c, now);
+    bool at_once = was_at_once((size_t)got);
+    if (c->evidence) {
+        if (c->epoch != config()->epoch)
+            shim_refresh(c);
+        uint64_t now = clock_now();
+        evidence_input(c, now);
+        tally_input(c, now);
+    }
     input_came(call, got, asked, at_once);
     conn_unlock(c);
     shim_tally_catch_up();
@@ -138,10 +138,9 @@ static inline ssize_t input_ends(struct call call, ssize_t got, size_t asked) {
     struct conn *c = call.conn;
     c->counts.reads++;
     finish_ended_turn(c);
-    bool at_once = UNLIKELY(self.read_began != 0) && was_at_once(&c->policy, (size_t)got);
-    if (UNLIKELY(c->evidence != NULL))
-        return read_is_told(call, got, asked, at_once);
-    input_came(call, got, asked, at_once);
+    if (UNLIKELY(c->evidence || self.read_began))
+        return read_is_told(call, got, asked);
+    input_came(call, got, asked, false);
     conn_unlock(c);
     return got;
 }
