@@ -313,7 +313,8 @@ static void end_turn(struct conn *c, enum push_cause cause) {
     hold_finish_turn(c);
     if (cause == PUSH_WAIT && p->nodelay && !p->app_nodelay)
         c->wait_began = clock_now();
-    else if (UNLIKELY(c->times_read == TIMES_TURN_END) && p->message_bytes && !self.read_began)
+    else if (UNLIKELY(c->times_read == TIMES_TURN_END) && p->message_bytes && !self.read_began &&
+             !clock_is_call())
         self.read_began = clock_now();
 }
 

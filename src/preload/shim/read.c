@@ -31,7 +31,7 @@ static bool may_block(int fd) {
 
 COLD void time_read(const struct conn *c) {
     bool open = (self.turn == c || LOAD(&c->turn_end) != TURN_ENDS) && !self.read_began;
-    if ((open || LOAD(&c->times_read) == TIMES_READ) && !LOAD(&clock_stopped))
+    if ((open || LOAD(&c->times_read) == TIMES_READ) && !clock_is_call()) /* promise 6 */
         self.read_began = clock_now();
 }
 
