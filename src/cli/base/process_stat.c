@@ -57,19 +57,24 @@ const char *process_file(pid_t pid, char *path, size_t size) {
     return path;
 }
 
+enum files files_are(const char *a, const char *b) {
+    struct stat x, y;
+    if (stat(a, &x) != 0 || stat(b, &y) != 0)
+        return FILES_UNKNOWN;
+    return x.st_ino == y.st_ino && x.st_dev == y.st_dev ? FILES_ARE_ONE : FILES_DIFFER;
+}
+
 const char *process_program(pid_t pid, char *path, size_t size) {
     char link[PROCESS_PATH], other[PATH_MAX];
     const char *name = strrchr(process_file(pid, path, size), '/');
     struct process_stat s;
-    struct stat file, named;
     if (!name++ || !process_stat(pid, &s))
         return path;
     size_t a = strlen(name), b = strlen(s.name);
     if (strncmp(name, s.name, a < b ? a : b) == 0)
         return path;
     snprintf(other, sizeof(other), "%.*s%s", (int)(name - path), path, s.name);
-    if (stat(process_path(pid, "exe", link), &file) == 0 && stat(other, &named) == 0 &&
-        file.st_ino == named.st_ino && file.st_dev == named.st_dev)
+    if (files_are(process_path(pid, "exe", link), other) == FILES_ARE_ONE)
         snprintf(path, size, "%s", other);
     return path;
 }

@@ -35,6 +35,10 @@ size_t process_text(pid_t pid, const char *which, char *text, size_t size);
  * status and cgroup, '\0' in environ.  False: there is none. */
 bool process_entry(pid_t pid, const char *which, char end, const char *begin, char *text, size_t size);
 
+/* What two paths lead to.  Unknown: one of them may not be looked at. */
+enum files { FILES_UNKNOWN, FILES_ARE_ONE, FILES_DIFFER };
+enum files files_are(const char *a, const char *b);
+
 /* The path of the file that it runs; "": it may not be known.  Writes into `path` and returns it.
  * process_program: by the name that it goes by, if that is another one of this file, in the same folder, and
  * neither is the beginning of the other: redis-server is a link to redis-check-rdb. */

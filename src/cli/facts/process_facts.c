@@ -97,17 +97,11 @@ static void read_descriptors(struct process_facts *f) {
 
 /* ---- namespaces ------------------------------------------------------ */
 
-static bool differ(const char *theirs, const char *ours) {
-    struct stat a, b;
-    return stat(theirs, &a) == 0 && stat(ours, &b) == 0 &&
-           (a.st_ino != b.st_ino || a.st_dev != b.st_dev);
-}
-
 /* The root is compared, not the mount namespace: most services have their own (PrivateTmp=). */
 static void read_namespaces(struct process_facts *f) {
     char name[PROCESS_PATH];
-    f->other_files = differ(process_path(f->pid, "root/", name), "/");
-    f->other_network = differ(process_path(f->pid, "ns/net", name), "/proc/self/ns/net");
+    f->other_files = files_are(process_path(f->pid, "root/", name), "/") == FILES_DIFFER;
+    f->other_network = files_are(process_path(f->pid, "ns/net", name), "/proc/self/ns/net") == FILES_DIFFER;
 }
 
 /* "/usr/bin/man (enforce)": of AppArmor or SELinux. */
@@ -167,7 +161,7 @@ static void add_word(struct prose *p, pid_t pid, const char *word, bool is_progr
     bool has_folder = strchr(word, '/') != NULL;
     bool is_relative = word[0] != '/' && (has_folder || !is_program);
     ssize_t n = is_relative ? readlink(process_path(pid, "cwd", file), folder, sizeof(folder) - 1) : 0;
-    if (n > 0 && (size_t)n + strlen(word) + 1 < sizeof(folder) && differ(file, ".")) {
+    if (n > 0 && (size_t)n + strlen(word) + 1 < sizeof(folder) && files_are(file, ".") == FILES_DIFFER) {
         snprintf(folder + n, sizeof(folder) - (size_t)n, "/%s", strncmp(word, "./", 2) ? word : word + 2);
         snprintf(file, sizeof(file), "/proc/%d/cwd/%s", (int)pid, word);
         if (stat(file, &st) == 0 && (has_folder || S_ISREG(st.st_mode)))

@@ -15,6 +15,7 @@
 #include "demangle.h"
 #include "format.h"
 #include "perf_map.h"
+#include "process_stat.h"
 
 struct symbols_module {
     const struct stats_module *recorded;
@@ -108,13 +109,6 @@ static const struct symbols_module *reported(const struct symbols *s,
     return NULL;
 }
 
-/* The program may have been started by another name of its file (a link). */
-static bool is_one_file(const char *a, const char *b) {
-    struct stat x, y;
-    return strcmp(a, b) == 0 ||
-           (stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_ino == y.st_ino && x.st_dev == y.st_dev);
-}
-
 /* Reports the modules' files to libdwfl. */
 static void report_modules(struct symbols *s) {
     const struct reader_file *r = s->file;
@@ -124,7 +118,8 @@ static void report_modules(struct symbols *s) {
         const struct symbols_module *before = reported(s, m);
         struct symbols_module *module = &s->module[s->module_count++];
         module->recorded = m;
-        module->program = is_one_file(m->path, r->header.program);
+        module->program = strcmp(m->path, r->header.program) == 0 || /* else a link has started it */
+                          files_are(m->path, r->header.program) == FILES_ARE_ONE;
         module->file = before ? before->file : find_file(s, m);
     }
     dwfl_report_end(s->dwfl, NULL, NULL);

@@ -15,7 +15,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -191,11 +190,8 @@ static bool library_call(pid_t task, uint64_t address) {
 enum { TEXT = 4096 };
 
 static bool same_namespace(pid_t task, const char *name) {
-    char path[PROCESS_PATH];
-    struct stat theirs, ours;
-    return stat(process_path(task, name, path), &theirs) == 0 &&
-           stat(process_path(getpid(), name, path), &ours) == 0 && theirs.st_ino == ours.st_ino &&
-           theirs.st_dev == ours.st_dev;
+    char theirs[PROCESS_PATH], ours[PROCESS_PATH];
+    return files_are(process_path(task, name, theirs), process_path(getpid(), name, ours)) == FILES_ARE_ONE;
 }
 
 static bool same_text(pid_t task, const char *name) {
