@@ -26,10 +26,10 @@ enum { MESSAGES_UNHELD = 1024 };
 /* The client delays that are worth a note.  Longer ones are connections made in advance. */
 static const int64_t CLIENT_DELAY_LEAST_NS = 100 * MS, CLIENT_DELAY_MOST_NS = 10000 * MS;
 
-/* A stall, or the SYN of a connection, which has no bytes. */
+/* A stall, or the SYN of a connection. */
 struct recent {
     struct endpoint reader;
-    bool by_server, copy, answered;
+    bool is_syn, by_server, copy, answered;
     uint64_t flow, key; /* `key` of its sender */
     int64_t at_ns[2];   /* beginning and rest */
     uint32_t bytes[2];
@@ -128,7 +128,7 @@ static bool is_translated(const struct flow *f, const struct recent *s, const st
  * theirs show it: of two clients that run in step, the first has its answer first. */
 static bool is_relayed(const struct flow *f, int from, const struct recent *s, const struct recent *r) {
     const struct evidence *e = f->sender[from].evidence;
-    return s->bytes[1] && r->key != s->key && r->by_server == s->by_server &&
+    return !s->is_syn && r->key != s->key && r->by_server == s->by_server &&
            memcmp(r->reader.address, f->end[from].address, sizeof(r->reader.address)) == 0 &&
            (!e->relayed || e->upstream == r->flow);
 }
@@ -153,7 +153,7 @@ static void note_recent(struct capture *c, struct flow *f, int from, struct rece
     }
     s->copy = f->copy;
     c->recent[own % RECENT] = *s;
-    if (s->bytes[1]) {
+    if (!s->is_syn) {
         e->own = own;
         e->outer = outer;
     }
@@ -276,8 +276,9 @@ static void take(void *context, const struct ordered *o) {
     if (s->flags & TCP_SYN && stall_is_new_connection(f, from, s))
         flows_restart(&c->flows, f);
     bool begins = (s->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
-    struct recent recent = {.at_ns = {begins ? o->at_ns : f->sender[from].data_at, o->at_ns},
-                            .bytes = {begins ? 0 : f->sender[from].data_bytes, begins ? 0 : s->payload},
+    struct recent recent = {.is_syn = begins,
+                            .at_ns = {f->sender[from].data_at, o->at_ns},
+                            .bytes = {f->sender[from].data_bytes, s->payload},
                             .seq = s->seq,
                             .stamp = s->stamp};
     uint32_t stalls = stalls_of(f, from);
