@@ -205,7 +205,7 @@ def test_a_program_may_end_just_before_a_look_whether_it_was_stopped():
     assert (done.stdout, done.stderr) == ("0\n", "")
 
 
-@pytest.mark.parametrize("words, code", [(["nosuchprogram"], 127), (["/etc/passwd"], 126)])
+@pytest.mark.parametrize("words, code", [(["nosuchprogram"], 127), ([""], 127), (["/etc/passwd"], 126)])
 def test_what_cannot_be_run(words, code):
     done = ab(*words)
     assert done.returncode == code

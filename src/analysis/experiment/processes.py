@@ -67,7 +67,7 @@ def _noted(_number, _frame):
 
 def catch_signals():
     """From now on the first of SIGINT, SIGTERM and SIGHUP makes a wait raise Interrupted; later ones, and one
-    that comes after the last wait, are ignored, while we clean up and report.  Orphans become our children."""
+    after the last wait, are ignored, while we clean up and report.  Orphans become our children."""
     _Asked.pipe, end = os.pipe()
     os.set_blocking(end, False)
     signal.set_wakeup_fd(end, warn_on_full_buffer=False)
@@ -254,12 +254,11 @@ class Program:
                 child = subprocess.Popen(
                     self.argv, env=self.env, stdin=null, stdout=out,
                     stderr=None if self.show else self._errors, preexec_fn=in_child)
-            except FileNotFoundError as error:
-                GUARD.tell("none")
-                raise CannotRun(f"{self.argv[0]}: no such program; give its path, or check $PATH",
-                                127) from error
             except OSError as error:
                 GUARD.tell("none")
+                if isinstance(error, FileNotFoundError) or not self.argv[0]:  # that is each folder of $PATH
+                    raise CannotRun(f"{self.argv[0]}: no such program; give its path, or check $PATH",
+                                    127) from error
                 raise CannotRun(f"{self.argv[0]}: cannot be run: {error.strerror}", 126) from error
         child.returncode = 0  # Popen must not wait: ended() takes the status by wait4
         self.pid = child.pid
