@@ -294,6 +294,8 @@ static void subtract_patterns(struct reader_file *after, const struct reader_fil
         less(&after->patterns[i].count, before->patterns[i].count);
         less(&after->patterns[i].stalls, before->patterns[i].stalls);
         less(&after->patterns[i].stall_ns, before->patterns[i].stall_ns);
+        if (after->patterns[i].count < after->patterns[i].stalls) /* a message began before the first look */
+            after->patterns[i].count = after->patterns[i].stalls;
     }
     size_t kept = 0;
     for (size_t i = 0; i < after->pattern_count; i++)
