@@ -140,18 +140,17 @@ bool attach_name(const struct attach_wish *w, struct attach_target *t) {
         snprintf(words, sizeof(words), "port %u", w->port);
     }
     const char *between = w->port ? "-" : "", *comma = w->port ? ", " : "";
-    if (w->pid) {
+    if (w->kind == WISH_PROCESS) {
         snprintf(t->name, sizeof(t->name), "pid-%d%s%s", (int)w->pid, between, port);
         snprintf(t->text, sizeof(t->text), "process %d%s%s", (int)w->pid, comma, words);
-    } else if (w->all || !(w->cgroup || w->unit[0] || w->container)) {
+    } else if (w->kind < WISH_CGROUP) {
         snprintf(t->name, sizeof(t->name), "%s", w->port ? port : "all");
         snprintf(t->text, sizeof(t->text), "%s", w->port ? words : "this host");
     } else {
-        const char *kind = w->cgroup ? "cgroup" : w->unit[0] ? "unit" : "container";
-        const char *what = w->cgroup ? w->cgroup : w->unit[0] ? w->unit : w->container;
         snprintf(t->name, sizeof(t->name), "cgroup-%llu%s%s", (unsigned long long)t->cgroup,
                  between, port);
-        snprintf(t->text, sizeof(t->text), "%s %.80s%s%s", kind, what, comma, words);
+        const char *kind = w->kind == WISH_CGROUP ? "cgroup" : w->kind == WISH_UNIT ? "unit" : "container";
+        snprintf(t->text, sizeof(t->text), "%s %.80s%s%s", kind, w->name, comma, words);
         return t->cgroup != 0;
     }
     return true;
@@ -163,14 +162,14 @@ int attach_find(const struct attach_wish *w, struct attach_target *t, char error
     *t = (struct attach_target){.port = w->port};
     if (!find_mount(mount))
         return refuse(error, ENOENT, NO_CGROUP);
-    if (w->pid)
+    if (w->kind == WISH_PROCESS)
         failed = take_process(t, mount, w->pid, error);
-    else if (w->unit[0])
-        failed = take_unit(t, mount, w->unit, error);
-    else if (w->container)
-        failed = take_container(t, mount, w->container, error);
+    else if (w->kind == WISH_UNIT)
+        failed = take_unit(t, mount, w->name, error);
+    else if (w->kind == WISH_CONTAINER)
+        failed = take_container(t, mount, w->name, error);
     else
-        failed = take_folder(t, mount, w->cgroup ? below_mount(w->cgroup, mount) : "", error);
+        failed = take_folder(t, mount, w->kind == WISH_CGROUP ? below_mount(w->name, mount) : "", error);
     attach_name(w, t);
     return failed;
 }

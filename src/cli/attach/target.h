@@ -11,12 +11,13 @@
 
 enum { ATTACH_NAME = 64, ATTACH_ERROR = 2560, ATTACH_UNIT = 256 /* as UNIT_NAME_MAX of systemd */ };
 
-/* The target as the user named it: one of the first four members, or `all`, or a port alone. */
+/* The target as the user named it, of one kind; 0: a port alone.  Those from WISH_CGROUP on have a name. */
+enum { WISH_ALL = 1, WISH_PROCESS = 2, WISH_CGROUP = 4, WISH_UNIT = 8, WISH_CONTAINER = 16 };
 struct attach_wish {
-    pid_t pid;
+    int kind;
+    const char *name;
     char unit[ATTACH_UNIT]; /* nginx.service */
-    const char *cgroup, *container;
-    bool all;
+    pid_t pid;
     uint16_t port;
 };
 

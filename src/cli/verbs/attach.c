@@ -156,7 +156,7 @@ static void remark_on(const struct attach_target *t, const struct attach_wish *w
     if (t->pid == 1)
         remark("process 1: its own connections only, not those of the processes that it has started; "
                "--unit, --cgroup or --all reach these");
-    else if (t->whole_host && w->cgroup)
+    else if (t->whole_host && w->kind == WISH_CGROUP)
         remark("%s: this is the root cgroup, so the whole host, as by --all", t->text);
 }
 
@@ -277,24 +277,28 @@ static int fetch(const struct request *r, const char *why) {
 
 /* Takes the present option if it names a target.  0, EXIT_OWN and a complaint, or -1: another option. */
 static int target_option(struct args *a, struct attach_wish *w) {
-    const char *value = NULL;
+    const char *value = NULL, *port = NULL;
     long number = 0;
     if (args_value(a, "--cgroup", &value) && !value[0]) /* of a variable that is not set */
         return complain("--cgroup: expected a path; / is the whole host");
     if (value)
-        w->cgroup = value;
-    else if (args_value(a, "--unit", &value))
-        return unit_name(value, w->unit);
+        w->kind |= WISH_CGROUP;
+    else if (args_value(a, "--unit", &value) && unit_name(value, w->unit) == 0)
+        w->kind |= WISH_UNIT, value = w->unit;
+    else if (value)
+        return EXIT_OWN;
     else if (args_value(a, "--container", &value))
-        w->container = value;
+        w->kind |= WISH_CONTAINER;
     else if (args_flag(a, "--all"))
-        w->all = true;
-    else if (!args_value(a, "--port", &value))
+        w->kind |= WISH_ALL;
+    else if (!args_value(a, "--port", &port))
         return -1;
-    else if (!number_of("--port", value, 1, UINT16_MAX, &number))
+    else if (!number_of("--port", port, 1, UINT16_MAX, &number))
         return EXIT_OWN;
     else
         w->port = (uint16_t)number;
+    if (value)
+        w->name = value;
     return 0;
 }
 
@@ -306,14 +310,13 @@ static int take_process(const struct args *a, struct attach_wish *w, const char 
     if (!is_number(a->word, 1, INT_MAX, &number))
         return complain("%s: expected the id of a process, %s", a->word, expected);
     w->pid = (pid_t)number;
+    w->kind |= WISH_PROCESS;
     return 0;
 }
 
 /* How many targets are named; a port alone is one. */
 static int targets(const struct attach_wish *w) {
-    int named =
-        (w->pid != 0) + (w->cgroup != NULL) + (w->unit[0] != 0) + (w->container != NULL) + w->all;
-    return named == 0 && w->port ? 1 : named;
+    return w->kind ? __builtin_popcount((unsigned)w->kind) : w->port != 0;
 }
 
 static int mode_of(const char *name) {
@@ -371,10 +374,9 @@ static int run_attach(int argc, char **argv) {
     char refused[PROCESS_WHY];
     if (r.wish.pid && process_refused(r.wish.pid, refused))
         return complain("%s", refused);
-    bool named = r.wish.unit[0] || r.wish.container || r.wish.cgroup;
     if (attach_find(&r.wish, &r.target, r.not_found) == 0)
         r.not_found[0] = '\0';
-    else if (named) /* before a BPF file system is mounted for it */
+    else if (r.wish.kind >= WISH_CGROUP) /* before a BPF file system is mounted for it */
         return complain("%s", r.not_found);
     const char *why = r.wish.pid && r.not_found[0] ? r.not_found : attach_obstacle();
     if (why && r.words.given)
@@ -482,7 +484,7 @@ static int run_detach(int argc, char **argv) {
                         "`unstall attach --list`, or --all");
     if (name)
         return detach(name, name);
-    if (wish.all)
+    if (wish.kind == WISH_ALL)
         return detach_all();
     if (!attach_name(&wish, &target) && attach_find(&wish, &target, error) != 0)
         return complain("%s", error);
