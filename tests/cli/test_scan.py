@@ -244,6 +244,19 @@ def test_one_process_can_be_asked_for():
     assert [row["process"]["pid"] for row in told["rows"]] == [first.pid]
 
 
+def test_a_process_is_read_once_however_many_sockets_it_has(tmp_path):
+    """With 9000 connections of one process, /proc of it was read for each: a tenth of a core for 10 s."""
+    log = tmp_path / "log"
+    with socket.create_server(("127.0.0.1", 0)) as listener, contextlib.ExitStack() as ends:
+        for _ in range(60):
+            ends.enter_context(socket.create_connection(listener.getsockname()))
+            ends.enter_context(listener.accept()[0])
+        subprocess.run(["strace", "-f", "-o", log, "-e", "trace=openat", COMMAND, "scan", "--time", "0.2",
+                        "--source", "sampled", "--pid", str(os.getpid())],
+                       stdout=subprocess.DEVNULL, timeout=60, check=False)
+    assert log.read_text(encoding="utf-8").count(f'"/proc/{os.getpid()}/cmdline"') < 60
+
+
 AUTHORS = PROGRAMS / "two_authors.c"
 
 

@@ -21,14 +21,16 @@ struct scan_owner *scan_owner_find(struct scan_owner *owners, size_t count, uint
  * several processes share goes to the first of them. */
 static size_t look_at(pid_t pid, struct scan_owner *owners, size_t count, size_t *left) {
     size_t found = 0;
+    struct scan_process process = {.pid = 0}; /* read once, however many sockets it has */
     CLOSED_FOLDER *entries = process_folder(pid, "fd");
     for (const struct dirent *e; entries && *left && (e = readdir(entries));) {
         --*left;
         uint64_t inode = process_socket(dirfd(entries), e->d_name);
         struct scan_owner *owner = scan_owner_find(owners, count, inode);
         if (owner && owner->process.pid == 0) {
-            scan_process_of(pid, &owner->process);
-            found++;
+            if (found++ == 0)
+                scan_process_of(pid, &process);
+            owner->process = process;
         }
     }
     return found;
