@@ -154,6 +154,9 @@ Test(conn, a_lingering_connection_is_the_parents) {
     lock_forked();
     int in_use = 0;
     FDS_EACH(c)
+        in_use += c->fd;
+    EXPECT_INT("none that this process has used", in_use, 0);
+    FDS_WALK(c, .all = true)
         in_use += c == other ? 1 : 100;
     EXPECT_INT("the other alone", in_use, 1);
     EXPECT_TEXT("closed here", fake_log(), "close(300)");

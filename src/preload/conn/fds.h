@@ -93,19 +93,19 @@ void fds_free(struct conn *c);
 void fds_release(struct conn *c);
 
 /* FDS_EACH(c) { ... } runs for every connection in use, with its lock held; `return` and `goto` must not
- * leave it, nor may the body give up the lock.  It leaves out a connection whose lock cannot be had. */
-#define FDS_EACH(c)                                      \
-    for (struct fds_walk walk_ = {0}; fds_next(&walk_);) \
+ * leave it, nor may the body give up the lock.  It leaves out a connection whose lock cannot be had, and in a
+ * child, unless `all` is set, each that is as the fork has left it (fds_next). */
+#define FDS_WALK(c, ...)                                           \
+    for (struct fds_walk walk_ = {__VA_ARGS__}; fds_next(&walk_);) \
         for (struct conn *c = walk_.c; c; c = NULL)
+#define FDS_EACH(c) FDS_WALK(c, .all = false)
 
 /* FDS_LOOK(c) { ... } runs for every connection in use, without its lock. */
-#define FDS_LOOK(c)                                                  \
-    for (struct fds_walk walk_ = {.looks = true}; fds_next(&walk_);) \
-        for (struct conn *c = walk_.c; c; c = NULL)
+#define FDS_LOOK(c) FDS_WALK(c, .looks = true)
 
 struct fds_walk {
     uint32_t next, used; /* in the pool */
-    bool looks;
+    bool looks, all;
     struct conn *c;
 };
 

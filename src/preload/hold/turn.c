@@ -679,7 +679,7 @@ void sweep_adopt(struct conn *c) {
 }
 
 void sweep(enum push_cause cause) {
-    FDS_EACH(c) {
+    FDS_WALK(c, .all = cause == PUSH_MODE) {
         hold_push(c, cause);
         if (c->epoch != config()->epoch)
             sweep_adopt(c);

@@ -39,7 +39,7 @@ static void hand_all_over(bool here, bool waits) {
     hold_end_turn(PUSH_PROCESS);
     if (waits)
         hold_push_buffers(here && !config()->no_syscalls);
-    FDS_EACH(c) {
+    FDS_WALK(c, .all = !here) {
         struct policy *p = &c->policy;
         hold_push(c, PUSH_PROCESS);
         if (!here && !p->never_buffer && (!config()->buffers || config()->no_syscalls || survives_exec(c))) {

@@ -132,7 +132,7 @@ void shim_uring(void) {
     if (!gate_enter())
         return;
     STORE(&rings_known, true);
-    FDS_EACH(c) {
+    FDS_WALK(c, .all = true) {
         STORE(&c->policy.never_buffer, true);
         hold_push(c, PUSH_UNTRACKED);
         if (!c->listener && c->policy.established)

@@ -26,7 +26,15 @@ static void each_passed(const struct msghdr *message, void (*visit)(int fd)) {
     }
 }
 
-static bool any_passed; /* this process has passed a descriptor, which may come back */
+static bool any_passed;  /* this process has passed a descriptor, which may come back */
+static bool any_arrived; /* one has arrived since: the cookie of each that goes is noted at once */
+
+/* Lock held. */
+static void note_passed(struct conn *c) {
+    uint64_t cookie;
+    if (c->passed && !c->cookie && !config()->no_syscalls && kernel->cookie(c->fd, &cookie) == 0)
+        fds_note_cookie(c, cookie);
+}
 
 static void passes(int fd) {
     struct conn *c = fds_lock(fd);
@@ -36,6 +44,8 @@ static void passes(int fd) {
     if (!config()->no_syscalls) {
         hold_restore(c);
         c->passed = true;
+        if (LOAD(&any_arrived))
+            note_passed(c);
         __atomic_add_fetch(&nodelay_epoch, 1, __ATOMIC_RELAXED);
         STORE(&any_passed, true);
     }
@@ -89,13 +99,12 @@ ssize_t shim_write_message(const struct write_request *o) {
 
 /* A passed descriptor may come back under another number.  Its cookie identifies it. */
 static void arrives(int fd) {
-    uint64_t cookie;
     fds_forget(fd);
     if (!LOAD(&any_passed))
         return;
-    FDS_EACH(c)
-        if (c->passed && !c->cookie && !config()->no_syscalls && kernel->cookie(c->fd, &cookie) == 0)
-            fds_note_cookie(c, cookie);
+    if (!__atomic_exchange_n(&any_arrived, true, __ATOMIC_SEQ_CST))
+        FDS_WALK(c, .all = true)
+            note_passed(c);
     struct conn *c = shim_lock_fd(fd); /* now, while the passed connection is still known */
     if (c)
         conn_unlock(c);
