@@ -2,6 +2,7 @@
 """The parts of scripts/experiments: experiments.py PART BUILD."""
 
 import contextlib
+import dataclasses
 import json
 import math
 import os
@@ -128,7 +129,7 @@ def draw(recorded, dice, rounds, shift=0.0):
     for block in range(rounds):
         _, units = dice.choice(keys)
         for arm, unit in units.items():
-            made.units.append(type(unit)(**{**unit.__dict__, "block": block}))
+            made.units.append(dataclasses.replace(unit, block=block))
     return made
 
 

@@ -133,6 +133,8 @@ def page(data):
     """The whole page."""
     analysis, asked = data["analysis"], data["experiment"]
     verdict, words, paired = analysis["verdict"], analysis["words"], data["kind"] != "live"
+    what = "round" if paired else \
+        "unit" if any("together" in unit for unit in data["units"]) else "connection"
     parts = [
         document.verdict(" ".join(verdict["sentences"])), paragraph(words["ending"]),
         heading("To deploy") + verbatim(verdict["deploy"]) if verdict.get("deploy") else "",
@@ -140,7 +142,7 @@ def page(data):
         _figure("Exchange times", plots.distribution(analysis["arms"])),
         _figure("Difference", plots.differences(analysis)), _against_table(analysis),
         _figure("Cost", plots.costs(analysis["arms"])),
-        _figure("Round by round" if paired else "Connection by connection", plots.timeline(analysis, paired)),
+        _figure(f"{what.capitalize()} by {what}", plots.timeline(analysis, what)),
         heading("Arms"), _arms_table(analysis),
         paragraph(f"Below a number: its {analysis['confidence'] * 100:g} % interval, by bootstrap over "
                   f"{'rounds' if paired else 'connections'}."),

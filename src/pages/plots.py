@@ -4,6 +4,7 @@ colours.  Each picture has a text that states its content; it is the empty text 
 draw."""
 
 import math
+import statistics
 from dataclasses import dataclass
 
 from pages.chart import text_at
@@ -11,6 +12,7 @@ from pages.document import escape
 
 SVG = "http://www.w3.org/2000/svg"
 WIDTH, RIGHT, LINE = 440, 412, 24
+TIMELINE_MOST = 1000  # points of an arm: the picture has 440 pixels
 NICE = (1, 2, 2.5, 5, 10)  # the steps between ticks, times a power of ten
 
 # The colour, dashes, marker and hatch of each arm.
@@ -249,8 +251,9 @@ def _bar(axis, y, value, name, of):
             _line(low, y, high, y, look), *(_line(end, y - 4, end, y + 4, look) for end in (low, high))]
 
 
-def timeline(analysis, paired):
-    """The metric of each round, or of each connection in the order in which it was counted."""
+def timeline(analysis, what):
+    """The metric of each round, or of each connection (or unit of several) in the order in which it was
+    counted.  Where they are many, a point is the median of neighbours."""
     arms = analysis["arms"]
     values = {name: [value for value in arm["values"] if value] for name, arm in arms.items()}
     values = {name: found for name, found in values.items() if found}
@@ -259,13 +262,20 @@ def timeline(analysis, paired):
     legend, top = _legend(arms, values)
     top, left = top + 18, 58
     bottom = top + 160
-    x = Axis(0.5, max(map(len, values.values())) + 0.5, left, RIGHT, least=1)
-    y = logarithmic([value for found in values.values() for value in found], bottom, top)
-    metric = analysis["metric"]
-    parts = [*legend, *_below(x, top, bottom, "round" if paired else "connection, in the order of counting"),
-             *_beside(y, left, RIGHT, "score" if metric == "score" else f"{metric}, ms")]
+    most = max(map(len, values.values()))
+    every = math.ceil(most / TIMELINE_MOST)
+    x = Axis(0.5, most + 0.5, left, RIGHT, least=1)
+    curves = {}
     for name, found in values.items():
-        points = [(x.at(at), y.at(value)) for at, value in enumerate(found, 1)]
-        parts += _curve(points, style(arms, name), 100)
-    kind = "rounds" if paired else "connections"
-    return _svg("timeline", bottom + 42, f"The {metric} of each arm over the {kind}, in order.", parts)
+        neighbours = [found[first:first + every] for first in range(0, len(found), every)]
+        curves[name] = [(at * every + (1 + len(part)) / 2, statistics.median(part))
+                        for at, part in enumerate(neighbours)]
+    y = logarithmic([value for curve in curves.values() for _, value in curve], bottom, top)
+    metric = analysis["metric"]
+    title = "round" if what == "round" else f"{what}, in the order of counting"
+    title += f"; a point is the median of {every}" if every > 1 else ""
+    parts = [*legend, *_below(x, top, bottom, title),
+             *_beside(y, left, RIGHT, "score" if metric == "score" else f"{metric}, ms")]
+    for name, curve in curves.items():
+        parts += _curve([(x.at(at), y.at(value)) for at, value in curve], style(arms, name), 100)
+    return _svg("timeline", bottom + 42, f"The {metric} of each arm over the {what}s, in order.", parts)

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import trial  # (puts src/analysis on the path)
+from harness import bare_env, run
 from inference import ranks, sequence
 from record import histogram
 
@@ -67,6 +68,94 @@ def test_the_unpaired_test_is_scipys_where_units_are_many():
     theirs = stats.mannwhitneyu(a, b, method="asymptotic", use_continuity=False)
     assert found.p == pytest.approx(theirs.pvalue)
     assert (found.low > 0) == (found.p < 0.05)
+
+
+def plain_ends(sums, weights, wanted):
+    """The sums up to which, and from which, so much weight lies; by their sorted list."""
+    order = numpy.argsort(sums)
+    low, high = (sums[way][numpy.searchsorted(numpy.cumsum(weights[way]) + 1e-9, wanted)]
+                 for way in (order, order[::-1]))
+    return low, high
+
+
+TABLES = {"normal": lambda r, n: r.normal(0.2, 1, n), "with ties": lambda r, n: r.integers(-2, 3, n) * 0.1,
+          "equal": lambda r, n: numpy.full(n, 0.3), "zeros": lambda r, n: numpy.zeros(n),
+          "Cauchy": lambda r, n: r.standard_cauchy(n),
+          "two heaps": lambda r, n: r.choice([0.0, 7.0], n) + r.choice([0, 1e-15, 1e-9], n)}
+
+
+@pytest.fixture(name="listed", params=[0, 10, ranks.LISTED])
+def fixture_listed(request, monkeypatch):
+    """Those few sums that are left in question are sorted."""
+    monkeypatch.setattr(ranks, "LISTED", request.param)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.usefixtures("listed")
+def test_estimate_and_interval_are_those_of_the_list_of_all_pairs(kind):
+    """The list has the square of the units: 20 000 connections an arm took 24 GB."""
+    random = numpy.random.default_rng(7)
+    for sizes in [[(1, 1)], [(2, 5)], [(21, 30)], [(40, 37)], [(3, 8), (25, 2), (9, 9)],
+                  [(30, 30), (40, 10)]]:
+        arms = {str(at): TABLES[kind](random, m) for at, (m, _) in enumerate(sizes)}
+        bases = {str(at): TABLES[kind](random, n) for at, (_, n) in enumerate(sizes)}
+        pairs = [numpy.subtract.outer(arms[at], bases[at]).ravel() for at in arms]
+        sums = numpy.concatenate(pairs)
+        weights = numpy.concatenate([numpy.full(len(each), 1 / (len(arms[at]) + len(bases[at]) + 1))
+                                     for at, each in zip(arms, pairs)])
+        found = ranks.unpaired(arms, bases, 0.1)
+        assert found.estimate == sum(plain_ends(sums, weights, weights.sum() / 2)) / 2
+        assert found.effect == pytest.approx(numpy.sign(sums).mean())
+        for wanted in (weights.sum() * 0.05, weights.sum() * 0.3):
+            tables = [(arms[at], numpy.sort(-bases[at]), 1 / (len(arms[at]) + len(bases[at]) + 1))
+                      for at in arms]
+            assert ranks._ends(tables, wanted) == plain_ends(sums, weights, wanted)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("count", [1, 2, 6, 25, 40])
+@pytest.mark.usefixtures("listed")
+def test_the_paired_estimate_and_interval_are_those_of_all_means_of_two(kind, count):
+    values = TABLES[kind](numpy.random.default_rng(count), count)
+    means = numpy.sort((numpy.add.outer(values / 2, values / 2))[numpy.triu_indices(count)])
+    found, cut = ranks.paired(values, 0.1), ranks._signed_rank_cut(count, 0.1)
+    assert found.estimate == numpy.median(means)
+    assert (found.low, found.high) == ((means[cut], means[-1 - cut]) if cut >= 0 else ranks.INFINITE)
+
+
+def test_arms_in_the_other_order_have_the_other_sign():
+    """The upper end was counted by pairs, the lower one by their weights."""
+    random = numpy.random.default_rng(2)
+    arm, base = ({"a": random.normal(0, 1, m), "b": random.normal(0, 3, n)} for m, n in ((30, 4), (20, 50)))
+    there, back = ranks.unpaired(arm, base, 0.05), ranks.unpaired(base, arm, 0.05)
+    assert (back.estimate, back.low, back.high) == (-there.estimate, -there.high, -there.low)
+
+
+MANY = """
+import random, resource
+resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+from inference.analysis import analyse
+from record.histogram import Histogram
+from record.results import Results, Unit
+made = Results("live", {"arms": ["off", "auto"], "base": "off", "confidence": 0.95, "margin": 0.1}, {"h": {}})
+for at in range(40000):
+    arm, ns = ("off", "auto")[at % 2], int(random.lognormvariate(15 - at % 2, 0.3))
+    made.units.append(Unit(arm, "h", exchanges=1, exchange_ns=ns, histogram=Histogram(4, {ns % 100: 1})))
+print(round(analyse(made).against[0].contrast.estimate, 1))
+made.units = made.units[:100] + [Unit("auto", "h", exchanges=1, exchange_ns=at) for at in range(10, 20000)]
+print(analyse(made).against[0].contrast.units)
+made.kind = "command"
+for at, unit in enumerate(made.units):
+    unit.arm, unit.block = ("off", "auto")[at % 2], at // 2
+print(analyse(made).against[0].contrast.units)
+"""
+
+
+def test_a_busy_server_does_not_exhaust_the_memory():
+    """20 000 connections an arm took 24 GB, and the kernel ended the command or the server."""
+    done = run([trial.PYTHON, "-c", MANY], {**bare_env(), "PYTHONPATH": str(trial.ANALYSIS),
+                                            "OPENBLAS_NUM_THREADS": "1"}, timeout=100)
+    assert done.stdout.split() == ["-1.0", "20090", "10045"]
 
 
 def test_strata_keep_a_slow_host_from_looking_like_a_slow_arm():

@@ -11,9 +11,10 @@ from trial import ANALYSIS, PYTHON, ab, made_up
 from harness import SOURCE_ROOT, bare_env, run, unstall
 
 import options
+from experiment import live as module
 from experiment import merge, stats_files
 from experiment.live import Live
-from inference.analysis import analyse
+from inference.analysis import analyse, logarithms
 from inference.verdict import judge
 from record import results
 from record.histogram import Histogram
@@ -165,7 +166,8 @@ def saved(folder, name, made):
     (False, 1, "1 connection in 2 arms")])  # once "1 connections in 2 arms"
 def test_the_size_of_an_experiment_is_counted(paired, count, size):
     made = SimpleNamespace(experiment={"base": "off", "seed": 1}, paired=paired, arms=["off", "auto"],
-                           rounds=lambda: range(count), units=range(count), machines={})
+                           rounds=lambda: range(count), units=range(count), machines={}, counted=count,
+                           together=1)
     assert text.heading(made) == [f"{size}, base off, seed 1"]
 
 
@@ -339,7 +341,7 @@ def test_a_unit_of_many_connections_is_added_up_once_a_look(assign, monkeypatch)
     experiment = live(assign)
     for first in range(0, 2000, 200):
         look(experiment, [told(first + i, 7) for i in range(200)])
-    (_, unit), = experiment.counted.values()
+    unit, = experiment.units
     assert (unit.connections, unit.exchanges, unit.segments) == (2000, 6000, 8000)
     assert unit.histogram.count == 6000
     assert len(added) == 2000
@@ -350,8 +352,50 @@ def test_a_connection_that_has_ended_counts_once_however_often_it_is_told():
     for connections in ([told(1, 0), told(2, 7)], [told(1, 0, 30), told(2, 7)], [told(1, 9, 40), told(2, 7)],
                         [told(1, 9, 40), told(2, 7)]):
         look(experiment, connections)
-    (_, unit), = experiment.counted.values()
+    unit, = experiment.units
     assert (unit.connections, unit.exchanges, unit.segments) == (2, 43, 8)
+
+
+@pytest.mark.parametrize("sure", [False, True])
+def test_many_connections_of_one_arm_become_one_unit_and_none_is_lost(sure, monkeypatch):
+    """Each connection was a unit, and cost 3 KB for ever: a busy server's day took all memory."""
+    monkeypatch.setattr(module, "TOGETHER", 10)
+    experiment = live("connection")
+    experiment.fixed = sure
+    long = {**told(0, 0, 20), "arm": 1}
+    for first in range(0, 70, 7):
+        look(experiment, [long, *({**told(first + i, 7), "arm": i % 2} for i in range(1, 8))])
+        assert len(experiment.growing) <= 1
+    look(experiment, [{**long, "exchanges": 40}])
+    experiment._close()
+    made = experiment.results
+    made.kind = "live"
+    assert [unit.connections for unit in made.units[:20]] == [1] * 10 + [2] * 10
+    assert (made.counted, made.together, experiment.seen) == (71, 4, 71)
+    assert sum(unit.connections for unit in made.units) == 71
+    assert sum(unit.exchanges for unit in made.units) == 70 * 3 + (20 if sure else 40)
+    assert all(unit.connections == (unit.together or 1) for unit in made.units[:-2])
+    assert {key for key in logarithms(made, "off", "mean")} == {("here", 1), ("here", 2), ("here", 4)}
+    assert "71 connections in 2 arms" in text.heading(made)[0]
+    assert re.search(r"\d+ units: connections were many, so up to \d", " ".join(text.heading(made)))
+
+
+def test_saving_and_deciding_take_a_twentieth_of_the_time():
+    """The whole file was written every five seconds, and all units compared twice a second, however long that
+    took."""
+    now, done = [100.0], []
+
+    def work():
+        done.append(now[0])
+        now[0] += 2
+        return True
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module.time, "monotonic", lambda: now[0])
+        seldom = module.Seldom(5)
+        for _ in range(100):
+            now[0] += 1
+            seldom(work)
+    assert done == [105, 147, 189]
 
 
 def test_the_record_in_the_docs_has_the_headings_of_today():

@@ -22,6 +22,7 @@ from record.arms import mode_of
 from record.results import BadFile
 
 POLL_S = 0.5
+TOGETHER = 10_000  # units: then each is of two connections, after as many again of four, and so on
 COUNTED = (*stats_files.SUMS_OF_ROW.values(), "connections_ended")
 
 
@@ -69,6 +70,55 @@ def kill(options):
           f"unstall set {options.pid} --unkill")
 
 
+class Seldom:
+    """Does something not more often than every so many seconds, and in a twentieth of the time at most: the
+    more connections there are, the longer it takes, and the processor is the server's."""
+
+    def __init__(self, least):
+        self.least, self.next = least, time.monotonic() + least
+
+    def __call__(self, what):
+        began = time.monotonic()
+        if began < self.next:
+            return None
+        done = what()
+        ended = time.monotonic()
+        self.next = ended + max(self.least, 20 * (ended - began))
+        return done
+
+
+class Growing:
+    """A unit whose connections live, or that may get others."""
+    __slots__ = "living", "settled", "at"
+
+    def __init__(self, *whose):
+        self.living = {}  # connection -> its last report
+        self.settled = stats_files.empty_unit(*whose, segments=0)  # of those that have ended
+        self.at = None    # its place among the counted units
+
+    def take(self, number, connection):
+        """Take in what was told of a connection; True the first time.  One that has ended is added once: a
+        listener may have had a hundred thousand of them."""
+        known = self.living.pop(number, None)
+        if connection["ended_ns"]:
+            stats_files.add_connection(self.settled, connection)
+            self.settled.segments += connection["segments"]
+        else:
+            self.living[number] = connection
+        return known is None
+
+    def unit(self):
+        """All of it."""
+        whole = self.settled
+        unit = stats_files.empty_unit(whole.arm, whole.stratum, whole.name, segments=0)
+        stats_files.add_unit(unit, whole)
+        for connection in self.living.values():
+            stats_files.add_connection(unit, connection)
+        if self.living:
+            unit.segments = None  # they are known at the end
+        return unit
+
+
 class Live:
     """Runs one live experiment and stores its units in `results`."""
 
@@ -76,16 +126,20 @@ class Live:
         self.options, self.results, self.progress, self.keep = options, results, progress, keep
         self.host = next(iter(results.machines))
         self.hints = []
-        self.counted = {}      # key -> (arm, unit), in the order in which they were counted
-        self.parts = {}        # key -> {connection that lives: its last report}
-        self.settled = {}      # key -> the unit of its connections that have ended
+        self.units = []        # counted, in that order
+        self.counted = dict.fromkeys(options.arms, 0)
+        self.growing = {}      # key -> the unit that may still change
+        self.groups = {}       # arm -> the unit of several connections that is not complete yet
+        self.ended = {}        # process -> the connections that its last report told of as ended
+        self.seen = 0          # connections
         self.rows = {}         # (process, row) -> its last report
         self.before = {}       # (process, row) -> its report when the experiment began
         self.killed = False
-        self.seen = set()      # connections
         self.began = time.monotonic()
         self.since_ns = 0      # CLOCK_MONOTONIC: older connections take no part
         self.arm_of = dict(enumerate(options.arms))
+        self.fixed = options.until_sure or options.stop_if  # a decision may rest on a unit that was counted
+        self.saving, self.deciding = Seldom(5), Seldom(0)
 
     def go(self):
         """The whole experiment; sets results.ending."""
@@ -167,30 +221,30 @@ class Live:
     def _watch(self, read, wait, turn_off):
         """Read until the time is up, the server has ended, or the answer is clear."""
         self.began = time.monotonic()
-        kept = self.began
         while True:
             left = self.options.time - (time.monotonic() - self.began) if self.options.time else 1e9
             if left <= 0 or wait(min(POLL_S, left)):
                 return
             self._look(read())
             self.progress(self._where())
-            if time.monotonic() - kept > 5:
-                kept = time.monotonic()
-                self._store()
-                self.keep()
-            if not self.killed and self._decide(turn_off):
+            self.saving(self._save)
+            if not self.killed and self.deciding(lambda: self._decide(turn_off)):
                 return
 
     def _where(self):
         text = f"{time.monotonic() - self.began:.0f} s"
-        for arm in self.options.arms:
-            text += f", {arm} {sum(1 for name, _ in self.counted.values() if name == arm)}"
+        for arm, count in self.counted.items():
+            text += f", {arm} {count}"
         return text + " counted"
+
+    def _save(self):
+        self._store()
+        self.keep()
 
     def _decide(self, turn_off):
         """True when the guard or --until-sure has ended the experiment."""
         options = self.options
-        if not (options.until_sure or options.stop_if):
+        if not self.fixed:
             return False
         self._store()
         analysis = analyse(self.results, describing=False)
@@ -242,52 +296,53 @@ class Live:
         for row in process["rows"]:
             if row["arm"] is not None:
                 self.rows[self._row_key(process, row)] = row
-        touched = {}
+        which = process["pid"], process["started_ns"]
+        told, touched = self.ended.get(which, set()), {}
+        self.ended[which] = set()
         for connection in process["connections"]:
-            arm = self.arm_of.get(connection["arm"]) if connection["arm"] is not None else None
-            if arm is not None and connection["opened_ns"] >= self.since_ns:
-                touched[self._connection(arm, process, connection)] = arm
-        for key, arm in touched.items():
-            self._count(key, arm)
+            number, arm = connection["serial"], self.arm_of.get(connection["arm"])
+            if arm is None or connection["opened_ns"] < self.since_ns:
+                continue
+            if connection["ended_ns"]:
+                self.ended[which].add(number)  # its file tells it again
+            if number not in told:
+                key = stats_files.key_of(connection, process, self.options.assign)
+                touched[key] = self.growing.setdefault(key, Growing(arm, self.host, key))
+                self.seen += touched[key].take((*which, number), connection)
+        for key, growing in touched.items():
+            self._count(growing)
+            if not growing.living and self.options.assign == "connection":
+                del self.growing[key]
 
-    def _connection(self, arm, process, connection):
-        """Take in its last report; the key of its unit.  One that has ended is added to its unit once: a
-        listener may have had a hundred thousand of them."""
-        key = stats_files.key_of(connection, process, self.options.assign)
-        number = process["pid"], process["started_ns"], connection["serial"]
-        if key in self.counted and (self.options.until_sure or self.options.stop_if):
-            self.seen.add(number)
-            return key  # a decision may rest on it, so it does not change any more
-        living = self.parts.setdefault(key, {})
-        if number in self.seen and number not in living:
-            return key  # it has ended, and its file tells it again
-        self.seen.add(number)
-        if not connection["ended_ns"]:
-            living[number] = connection
-            return key
-        living.pop(number, None)
-        settled = self.settled.setdefault(key, stats_files.empty_unit(arm, self.host, key, segments=0))
-        stats_files.add_connection(settled, connection)
-        settled.segments += connection["segments"]
-        return key
-
-    def _count(self, key, arm):
-        if key in self.counted and (self.options.until_sure or self.options.stop_if):
+    def _count(self, growing, ends=False):
+        """Count a unit that has enough exchanges, or have it grow; `ends`: as the experiment ends."""
+        if growing.at is not None and self.fixed:
             return
-        unit = stats_files.empty_unit(arm, self.host, key, segments=0)
-        living = self.parts[key].values()
-        if key in self.settled:
-            stats_files.add_unit(unit, self.settled[key])
-        for connection in living:
-            stats_files.add_connection(unit, connection)
-        if living:
-            unit.segments = None  # they are known at the end
-        if unit.exchanges >= self.options.min_exchanges or (not living and unit.exchanges):
-            self.counted[key] = (arm, unit)
+        unit = growing.unit()
+        if unit.exchanges < self.options.min_exchanges and (growing.living or not unit.exchanges):
+            return
+        if growing.at is not None:
+            self.units[growing.at] = unit
+            return
+        size = 2 ** (len(self.units) // TOGETHER) if self.options.assign == "connection" else 1
+        if size > 1 and growing.living and not self.fixed and not ends:
+            return  # it changes yet, and a group does not
+        growing.at = len(self.units)
+        self.counted[unit.arm] += 1
+        if size == 1:
+            self.units.append(unit)
+            return
+        group = self.groups.setdefault(unit.arm, unit)
+        if group is unit:
+            group.together = size
+        else:
+            stats_files.add_unit(group, unit)
+        if group.connections >= group.together:
+            self.units.append(self.groups.pop(unit.arm))
 
     def _store(self):
         """Put all that was read so far into the results."""
-        self.results.units = [unit for _, unit in self.counted.values()]
+        self.results.units = self.units
         totals = {}
         for key, row in self.rows.items():
             arm = self.arm_of.get(row["arm"])
@@ -297,10 +352,14 @@ class Live:
                                for arm, rows in totals.items()]
 
     def _close(self):
+        for growing in self.growing.values():
+            self._count(growing, ends=True)
+        self.units += self.groups.values()
+        self.groups = {}
         self._store()
         counted = sum(unit.connections for unit in self.results.totals)
-        if counted > len(self.seen) * 1.05 + 1:
-            self.hints.append(f"{counted - len(self.seen)} of {counted} connections began and ended "
+        if counted > self.seen * 1.05 + 1:
+            self.hints.append(f"{counted - self.seen} of {counted} connections began and ended "
                               "between two looks; they are in the table, not in the comparison")
         if not self.results.units:
             self.hints.append("no connection has had an exchange: was there traffic on new "

@@ -104,9 +104,10 @@ def add_connection(unit, connection):
 
 
 def add_unit(unit, other):
-    """Add another unit of connections."""
+    """Add another unit of connections; what is not known of one is not known of both."""
     for name in SUMS_OF_ROW:
-        setattr(unit, name, getattr(unit, name) + getattr(other, name))
+        both = getattr(unit, name), getattr(other, name)
+        setattr(unit, name, None if None in both else sum(both))
     unit.histogram.add(other.histogram)
 
 

@@ -13,6 +13,7 @@ from record.late import IN_EXCHANGE_MS, SHORTEST_MS
 from record.results import QUANTILES, SLOW_NS
 
 DRAWS = 1000  # bootstrap draws: they give the ends of a 95 % interval to a few percent of its width
+DRAWN = 2000  # that many are drawn at most: of more units, neighbours are drawn together
 
 
 @dataclass
@@ -90,35 +91,59 @@ def usable_metric(results):
     return "mean" if len(known) >= 2 or results.kind == "live" else "wall"
 
 
-def pooled(units, metric, weights):
-    """A metric over many units, for each row of weights (the number of times that each unit counts)."""
+class Draws:
+    """Bootstrap draws of units, within each stratum; the first draw is the whole sample.  Of more than DRAWN
+    units neighbours, which were measured one after another, are drawn together, as one: `part` tells of each
+    unit which it belongs to, and `weights` how often each draw has each part."""
+
+    def __init__(self, units, random):
+        together = math.ceil(len(units) / DRAWN)
+        self.part, drawn, parts = numpy.zeros(len(units), int), [], 0
+        members = {}
+        for at, unit in enumerate(units):
+            members.setdefault(unit.stratum, []).append(at)
+        for _, found in sorted(members.items()):
+            self.part[found] = parts + numpy.arange(len(found)) // together
+            count = math.ceil(len(found) / together)
+            drawn.append(resampled(count, DRAWS, random))
+            parts += count
+        self.weights = numpy.vstack([numpy.ones(parts), numpy.hstack(drawn)])
+
+    def sums(self, known, values):
+        """The sum over the units at these places, for each draw."""
+        return self.weights @ numpy.bincount(self.part[known], values, self.weights.shape[1])
+
+
+def pooled(units, metric, draws):
+    """A metric over many units, for each of the draws; units that do not know it are left out."""
+    known = [at for at, unit in enumerate(units) if unit.knows(metric)]
     if metric == "mean":
-        time = numpy.array([u.exchange_ns or 0 for u in units], float)
-        count = numpy.array([u.exchanges or 0 for u in units], float)
-        with numpy.errstate(invalid="ignore", divide="ignore"):
-            return weights @ time / (weights @ count) / 1e6
+        return _ratio(draws, known, [units[at].exchange_ns for at in known],
+                      [units[at].exchanges for at in known]) / 1e6
     if metric in QUANTILES:
-        return _pooled_quantile(units, QUANTILES[metric], weights)
-    values = numpy.array([u.value(metric) if u.value(metric) is not None else math.nan
-                          for u in units], float)
-    return numpy.array([numpy.median(numpy.repeat(values, row.astype(int))) for row in weights])
+        return _pooled_quantile([units[at].histogram for at in known], QUANTILES[metric], draws, known)
+    values, part = numpy.array([units[at].value(metric) for at in known], float), draws.part[known]
+    return numpy.array([numpy.median(numpy.repeat(values, row[part].astype(int))) for row in draws.weights])
 
 
-def _pooled_quantile(units, share, weights):
-    used = sorted({bucket for u in units for bucket in u.histogram.buckets})
-    if not used:
-        return numpy.full(len(weights), math.nan)
-    steps = next(u.histogram.steps for u in units if u.histogram.buckets)
-    counts = numpy.zeros((len(units), len(used)))
+def _ratio(draws, known, top, bottom):
+    with numpy.errstate(invalid="ignore", divide="ignore"):
+        return draws.sums(known, top) / draws.sums(known, bottom)
+
+
+def _pooled_quantile(histograms, share, draws, known):
+    used = sorted({bucket for each in histograms for bucket in each.buckets})
+    steps = histograms[0].steps
     place = {bucket: at for at, bucket in enumerate(used)}
-    for row, unit in enumerate(units):
-        for bucket, count in unit.histogram.buckets.items():
-            counts[row, place[bucket]] = count
-    drawn = weights @ counts
+    counts = numpy.zeros((draws.weights.shape[1], len(used)))
+    for part, histogram in zip(draws.part[known], histograms):
+        for bucket, count in histogram.buckets.items():
+            counts[part, place[bucket]] += count
+    drawn = draws.weights @ counts
     below = numpy.cumsum(drawn, axis=1)
     wanted = share * below[:, -1]
     at = numpy.minimum((below < wanted[:, None]).sum(axis=1), len(used) - 1)
-    rows = numpy.arange(len(weights))
+    rows = numpy.arange(len(drawn))
     before, inside = below[rows, at] - drawn[rows, at], drawn[rows, at]
     low = numpy.array([lowest(bucket, steps) for bucket in used], float)[at]
     high = numpy.array([lowest(bucket + 1, steps) for bucket in used], float)[at]
@@ -126,24 +151,13 @@ def _pooled_quantile(units, share, weights):
         return (low + (high - low) * (wanted - before) / inside) / 1e6
 
 
-def _draws(units, random):
-    """Bootstrap weights, drawn within each stratum."""
-    weights = numpy.zeros((DRAWS, len(units)))
-    for stratum in sorted({unit.stratum for unit in units}):
-        members = [at for at, unit in enumerate(units) if unit.stratum == stratum]
-        weights[:, members] = resampled(len(members), DRAWS, random)
-    return weights
-
-
-def _per_message(units, count_of, weights):
+def _per_message(units, count_of, draws):
     """A count for one message; None where no unit has that count."""
     known = [at for at, unit in enumerate(units) if count_of(unit) is not None and unit.messages]
     if not known:
         return None
-    top = numpy.array([count_of(units[at]) for at in known], float)
-    bottom = numpy.array([units[at].messages for at in known], float)
-    with numpy.errstate(invalid="ignore", divide="ignore"):
-        return weights[:, known] @ top / (weights[:, known] @ bottom)
+    return _ratio(draws, known, [count_of(units[at]) for at in known],
+                  [units[at].messages for at in known])
 
 
 PER_MESSAGE = {
@@ -166,15 +180,14 @@ def summarise(name, units, totals, confidence, random):
     arm.slow = arm.histogram.at_least(SLOW_NS)
     if not units:
         return arm
-    weights = numpy.vstack([numpy.ones(len(units)), _draws(units, random)])
+    draws = Draws(units, random)
     for metric in ("mean", *QUANTILES, "wall", "cpu", "score"):
-        if any(unit.value(metric) is not None for unit in units):
-            known = [at for at, unit in enumerate(units) if unit.value(metric) is not None]
-            drawn = pooled([units[at] for at in known], metric, weights[:, known])
+        if any(unit.knows(metric) for unit in units):
+            drawn = pooled(units, metric, draws)
             scale = _rows_scale(metric, drawn[0], totals)
             arm.numbers[metric] = _estimate(drawn * scale, confidence)
     for cost, count_of in PER_MESSAGE.items():
-        drawn = _per_message(units, count_of, weights)
+        drawn = _per_message(units, count_of, draws)
         if drawn is not None:
             arm.numbers[cost] = _estimate(drawn, confidence)
     return arm
@@ -227,12 +240,13 @@ def log_ratios(results, arm, base, metric):
 
 
 def logarithms(results, arm, metric):
-    """Live: stratum -> logarithms of the units' values."""
+    """Live: stratum -> logarithms of the units' values.  Units of one connection and units of several, which
+    vary less, are different strata of a host."""
     found = {}
     for unit in results.of_arm(arm):
         value = unit.value(metric)
         if value and value > 0:
-            found.setdefault(unit.stratum, []).append(math.log(value))
+            found.setdefault((unit.stratum, unit.together or 1), []).append(math.log(value))
     return found
 
 
@@ -261,24 +275,23 @@ def _difference(results, arm, base, metric, confidence, random):
     if results.paired:
         rounds = list(results.rounds().values())
         tops, bottoms = [r[arm] for r in rounds], [r[base] for r in rounds]
-        if not rounds or any(u.value(metric) is None for u in tops + bottoms):
+        if not rounds or not all(u.knows(metric) for u in tops + bottoms):
             return Estimate()
-        weights = numpy.vstack([numpy.ones(len(rounds)), _draws(tops, random)])
-        return _estimate(pooled(tops, metric, weights) - pooled(bottoms, metric, weights), confidence)
+        draws = Draws(tops, random)
+        return _estimate(pooled(tops, metric, draws) - pooled(bottoms, metric, draws), confidence)
     parts = []
     for name in (arm, base):
-        units = [u for u in results.of_arm(name) if u.value(metric) is not None]
+        units = [u for u in results.of_arm(name) if u.knows(metric)]
         if not units:
             return Estimate()
-        parts.append(pooled(units, metric, numpy.vstack([numpy.ones(len(units)),
-                                                         _draws(units, random)])))
+        parts.append(pooled(units, metric, Draws(units, random)))
     return _estimate(parts[0] - parts[1], confidence)
 
 
 def measured_arms(results, metric):
     """The arms with a value of the metric."""
     return [arm for arm in results.arms
-            if any(unit.value(metric) is not None for unit in results.of_arm(arm))]
+            if any(unit.knows(metric) for unit in results.of_arm(arm))]
 
 
 def family(results, pairs, metric, confidence, anytime):
@@ -329,8 +342,10 @@ def by_stratum(results, others, base, metric):
                 mine = [r for r, s in zip(ratios, strata) if s == stratum]
                 found.setdefault(stratum, {})[arm] = float(numpy.median(mine))
         else:
-            arms, bases = logarithms(results, arm, metric), logarithms(results, base, metric)
-            for stratum in sorted(set(arms) & set(bases)):
-                found.setdefault(stratum, {})[arm] = float(
-                    numpy.median(arms[stratum]) - numpy.median(bases[stratum]))
+            arms, bases = ({}, {})
+            for name, found_of in ((arm, arms), (base, bases)):
+                for (host, _), values in logarithms(results, name, metric).items():
+                    found_of.setdefault(host, []).extend(values)
+            for host in sorted(set(arms) & set(bases)):
+                found.setdefault(host, {})[arm] = float(numpy.median(arms[host]) - numpy.median(bases[host]))
     return found

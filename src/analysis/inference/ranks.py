@@ -19,6 +19,7 @@ import numpy
 
 INFINITE = (-math.inf, math.inf)
 EXACT_UP_TO = 300  # units; above, the normal approximation is good to the third digit
+LISTED = 10_000    # sums that are left in question: they are sorted
 
 
 @dataclass
@@ -88,89 +89,143 @@ def _signed_rank_cut(units, alpha):
     return max(-1, int(mean + _normal_quantile(alpha / 2) * spread))
 
 
+def _before(table, begin, end, compare, value):
+    """For each row of a table, how many columns have a sum that is less than a value (or not larger:
+    `compare` says which); known to lie between `begin` and `end`."""
+    rows, columns, _ = table
+    begin, end = begin.copy(), end.copy()
+    while len(asked := numpy.flatnonzero(begin < end)):
+        middle = (begin[asked] + end[asked]) // 2
+        less = compare(rows[asked] + columns[middle], value)
+        begin[asked[less]], end[asked[~less]] = middle[less] + 1, middle[~less]
+    return begin
+
+
+def _listed(table, begin, end):
+    """The sums of these parts of the rows, and their weights."""
+    rows, columns, weight = table
+    lengths = end - begin
+    at = numpy.arange(lengths.sum()) + numpy.repeat(begin - numpy.cumsum(lengths) + lengths, lengths)
+    return numpy.repeat(rows, lengths) + columns[at], numpy.full(len(at), weight)
+
+
+def _least(tables, wanted):
+    """The least sum of a row and a column such that all sums up to it weigh as much as is wanted.  A table is
+    (rows, sorted columns, the weight of each sum).  No list of all sums is made: twice 20 000 units have 400
+    million.  Each row has a part that is still in question, and the median of the middles of these parts,
+    by their lengths, cuts off a quarter of all, until few are left, or equal ones.  Rounding keeps the order
+    of sums, so the result is exact."""
+    begin = [numpy.zeros(len(rows), int) for rows, _, _ in tables]
+    end = [numpy.full(len(rows), len(columns)) for rows, columns, _ in tables]
+
+    wanted *= 1 - 1e-11  # sums of weights are rounded
+
+    def weight(counts):
+        return sum(table[2] * int(count.sum()) for table, count in zip(tables, counts))
+
+    def before(compare, value, low, high):
+        return [_before(*each, compare, value) for each in zip(tables, low, high)]
+
+    while True:
+        middles = numpy.concatenate([rows + columns[numpy.minimum((low + high) // 2, len(columns) - 1)]
+                                     for (rows, columns, _), low, high in zip(tables, begin, end)])
+        order = numpy.argsort(middles)
+        lengths = numpy.cumsum(numpy.concatenate([high - low for low, high in zip(begin, end)])[order])
+        if lengths[-1] <= LISTED:
+            sums, weights = map(numpy.concatenate, zip(*map(_listed, tables, begin, end)))
+            order = numpy.argsort(sums)
+            up_to = weight(begin) + numpy.cumsum(weights[order])
+            return float(sums[order[numpy.searchsorted(up_to, wanted)]])
+        value = middles[order[numpy.searchsorted(lengths, lengths[-1] / 2)]]
+        less = before(numpy.less, value, begin, end)
+        if weight(less) >= wanted:
+            end = less
+            continue
+        begin = before(numpy.less_equal, value, less, end)
+        if weight(begin) >= wanted:
+            return float(value)
+
+
+def _ends(tables, wanted):
+    """The sum with so much weight up to it, and the one with as much from it."""
+    return (_least(tables, wanted),
+            0 - _least([(-rows, -columns[::-1], weight) for rows, columns, weight in tables], wanted))
+
+
 def paired(differences, alpha):
     """Paired log ratios -> a contrast: Hodges and Lehmann's estimate, and the interval of all ratios that the
-    signed-rank test does not reject."""
-    values = numpy.asarray(differences, dtype=float)
+    signed-rank test does not reject.  Both are order statistics of the means of two ratios, one with itself
+    too: of each sum of a row and a column, which has every mean twice, and once more that of one with
+    itself."""
+    values = numpy.sort(numpy.asarray(differences, dtype=float)) / 2
     units = len(values)
     if units == 0:
         return Contrast(math.nan, *INFINITE, 1.0, 0.0, 0)
-    walsh = numpy.sort(numpy.add.outer(values, values)[numpy.triu_indices(units)]) / 2
+    walsh = [(values, values, 0.5), (2 * values, numpy.zeros(1), 0.5)]
+    means = units * (units + 1) / 2
     cut = _signed_rank_cut(units, alpha)
-    low, high = INFINITE
-    if 0 <= cut < len(walsh) / 2:
-        low, high = float(walsh[cut]), float(walsh[len(walsh) - 1 - cut])
+    low, high = _ends(walsh, cut + 1) if 0 <= cut < means / 2 else INFINITE
     ranks = _midranks(numpy.abs(values))
     effect = float((numpy.sign(values) * ranks).sum() / ranks.sum())
-    return Contrast(float(numpy.median(walsh)), low, high, signed_rank_p(values), effect, units)
+    return Contrast(sum(_ends(walsh, means / 2)) / 2, low, high, signed_rank_p(values), effect, units)
 
 
 def unpaired(arm, base, alpha):
     """Strata -> a contrast.  `arm` and `base` map each stratum (a host) to its units' logarithms.  Only
     units of the same stratum are compared (van Elteren's test, and its inversion)."""
-    differences, weights, variance, centre = [], [], 0.0, 0.0
-    larger, pairs, sizes = 0.0, 0, []
+    tables, variance, positive, ties = [], 0.0, 0.0, 0.0
+    larger, pairs = 0, 0
     for stratum in sorted(set(arm) & set(base)):
-        a, b = numpy.asarray(arm[stratum], float), numpy.asarray(base[stratum], float)
+        a, b = (numpy.sort(numpy.asarray(side[stratum], float)) for side in (arm, base))
         if len(a) == 0 or len(b) == 0:
             continue
         total = len(a) + len(b)
         weight = 1 / (total + 1)
-        difference = numpy.subtract.outer(a, b).ravel()
-        differences.append(difference)
-        weights.append(numpy.full(len(difference), weight))
-        centre += weight * len(difference) / 2
-        _, ties = numpy.unique(numpy.concatenate([a, b]), return_counts=True)
-        correction = float((ties ** 3 - ties).sum()) / (total * (total - 1))
-        variance += weight ** 2 * len(difference) * (total + 1 - correction) / 12
-        larger += float((difference > 0).sum() - (difference < 0).sum())
-        pairs += len(difference)
-        sizes.append((a, b))
-    if not differences:
+        tables.append((a, -b[::-1], weight))
+        below, not_above = (int(numpy.searchsorted(b, a, side).sum()) for side in ("left", "right"))
+        positive += weight * below
+        ties += weight * (not_above - below) / 2
+        _, equal = numpy.unique(numpy.concatenate([a, b]), return_counts=True)
+        correction = float((equal.astype(float) ** 3 - equal).sum()) / (total * (total - 1))
+        variance += weight ** 2 * len(a) * len(b) * (total + 1 - correction) / 12
+        larger += below + not_above - len(a) * len(b)
+        pairs += len(a) * len(b)
+    if not tables:
         return Contrast(math.nan, *INFINITE, 1.0, 0.0, 0)
-    values, weight = numpy.concatenate(differences), numpy.concatenate(weights)
-    order = numpy.argsort(values, kind="stable")
-    values, below = values[order], numpy.cumsum(weight[order])
-    estimate = float(values[min(len(values) - 1, int(numpy.searchsorted(below, below[-1] / 2)))])
-    low, high, p = _unpaired_interval(values, below, centre, variance, alpha, sizes)
-    return Contrast(estimate, low, high, p, larger / pairs, sum(len(a) + len(b) for a, b in sizes))
+    whole = sum(weight * (len(a) * len(b)) for a, b, weight in tables)
+    cut, p = _unpaired_cut(tables, positive, ties, whole, variance, alpha)
+    low, high = INFINITE if cut < min(weight for _, _, weight in tables) / 2 else _ends(tables, cut)
+    return Contrast(sum(_ends(tables, whole / 2)) / 2, low, high, p, larger / pairs,
+                    sum(len(a) + len(b) for a, b, _ in tables))
 
 
-def _unpaired_interval(values, below, centre, variance, alpha, sizes):
-    """Interval and p: exact for one stratum of few units, else by the normal approximation."""
+def _unpaired_cut(tables, positive, ties, whole, variance, alpha):
+    """The weight of the differences on one side that is still accepted, and p: exact for one stratum of few
+    units, else by the normal approximation."""
     spread = math.sqrt(max(variance, 1e-300))
-    reach = -_normal_quantile(alpha / 2) * spread
-    positive = below[-1] - (below[numpy.searchsorted(values, 0, side="right") - 1]
-                            if values[0] <= 0 else 0.0)
-    ties = float((values == 0).sum()) * (below[-1] / len(values)) / 2
-    p = _normal_two_sided((positive + ties - centre) / spread)
-    cut = centre - reach  # weighted count of differences on one side that is still accepted
-    if len(sizes) == 1 and min(map(len, sizes[0])) <= 20 and ties == 0:
-        tail = _rank_sum_tail(len(sizes[0][0]), len(sizes[0][1]))
-        count = int(round(positive / below[-1] * len(values)))
-        p = float(min(1.0, 2 * tail[min(count, len(values) - count)]))
-        cut = (int(numpy.searchsorted(tail, alpha / 2, side="right")) - 1 + 0.5) * below[0]
-    if cut < below[0] / 2:
-        return *INFINITE, p
-    at = int(numpy.searchsorted(below, cut, side="right"))
-    return float(values[min(at, len(values) - 1)]), float(values[max(0, len(values) - 1 - at)]), p
+    first, second = sorted(map(len, tables[0][:2]))
+    if len(tables) > 1 or first > 20 or second > EXACT_UP_TO or ties:
+        return (whole / 2 + _normal_quantile(alpha / 2) * spread,
+                _normal_two_sided((positive + ties - whole / 2) / spread))
+    tail = _rank_sum_tail(first, second)
+    count = round(positive / whole * first * second)
+    return ((int(numpy.searchsorted(tail, alpha / 2, side="right")) - 0.5) * tables[0][2],
+            float(min(1.0, 2 * tail[min(count, first * second - count)])))
 
 
 @functools.cache
 def _rank_sum_tail(first, second):
     """P(Mann and Whitney's U <= k), exact, by the recurrence on the sample that has the largest value."""
-    table = {}
-    for m in range(first + 1):
-        for n in range(second + 1):
+    shorter = [numpy.ones(1)] * (second + 1)  # of one unit less in the first sample, and of each second one
+    for m in range(1, first + 1):
+        row = [numpy.ones(1)]
+        for n in range(1, second + 1):
             counts = numpy.zeros(m * n + 1)
-            if m == 0 or n == 0:
-                counts[0] = 1.0
-            else:
-                counts[n:] += table[m - 1, n] * (m / (m + n))
-                shorter = table[m, n - 1]
-                counts[:len(shorter)] += shorter * (n / (m + n))
-            table[m, n] = counts
-    return numpy.cumsum(table[first, second])
+            counts[n:] += shorter[n] * (m / (m + n))
+            counts[:len(row[-1])] += row[-1] * (n / (m + n))
+            row.append(counts)
+        shorter = row
+    return numpy.cumsum(shorter[second])
 
 
 def holm(p_values):

@@ -151,7 +151,7 @@ def deploy_line(arm, results):
 
 def _unit_word(results, count):
     """round, rounds, connection, ..."""
-    word = {"peer": "peer", "listener": "listener"}.get(
+    word = "unit" if results.together > 1 else {"peer": "peer", "listener": "listener"}.get(
         results.experiment.get("assignment"), "connection") if not results.paired else "round"
     return word if count == 1 else word + "s"
 

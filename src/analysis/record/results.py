@@ -8,7 +8,7 @@ also when the disk is full.
 import errno
 import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from record.histogram import Histogram
 from record.late import IN_EXCHANGE_MS
@@ -25,7 +25,7 @@ class BadFile(Exception):
     """A file cannot be used; the message names it and says why."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Unit:
     """One run of one arm in one round; in a live experiment, one connection (or peer, or listener)."""
     arm: str
@@ -43,12 +43,13 @@ class Unit:
     stalls: int = None      # proved by the library
     system_calls: int = None
     score: float = None     # --score: a number in the program's own output
-    name: str = None        # live: the connection, peer or listener
+    name: str = None        # live: the connection (the first one), peer or listener
+    together: int = None    # live: so many neighbours in time of one arm are this unit; None: one is
 
     def json(self):
         """The form in the file; unknown values are left out."""
-        made = {key: value for key, value in asdict(self).items()
-                if value is not None and key != "histogram"}
+        made = {key: value for key in self.__dataclass_fields__
+                if (value := getattr(self, key)) is not None and key != "histogram"}
         if self.histogram.buckets:
             made["histogram"] = self.histogram.json()
         return made
@@ -59,6 +60,10 @@ class Unit:
         known = {name: value[name] for name in cls.__dataclass_fields__
                  if name in value and name != "histogram"}
         return cls(**known, histogram=Histogram.of_json(value.get("histogram")))
+
+    def knows(self, metric):
+        """True where value() is not None."""
+        return bool(self.histogram.buckets) if metric in QUANTILES else self.value(metric) is not None
 
     def value(self, metric):
         """The value of a metric, None where it is not known.  Times are in ms."""
@@ -109,6 +114,16 @@ class Results:
     def paired(self):
         """True where units are paired by round; not in a live experiment."""
         return self.kind != "live"
+
+    @property
+    def together(self):
+        """Live: the most connections that are one unit."""
+        return max((unit.together or 1 for unit in self.units), default=1)
+
+    @property
+    def counted(self):
+        """Live: how many connections (or peers, or listeners) the units are."""
+        return sum(unit.connections if unit.together else 1 for unit in self.units)
 
     def of_arm(self, arm):
         """The units of an arm."""
@@ -204,7 +219,7 @@ def try_whole(path):
 
 def whole(results, analysis=None):
     """The text of the file of results."""
-    return json.dumps({**results.json(), "analysis": analysis}, indent=1, allow_nan=False) + "\n"
+    return json.dumps({**results.json(), "analysis": analysis}, allow_nan=False) + "\n"
 
 
 def save(path, results, analysis=None):

@@ -57,9 +57,12 @@ def heading(results):
     if results.paired:
         count, word = len(results.rounds()), "round"
     else:
-        count, word = len(results.units), asked.get("assignment", "connection")
+        count, word = results.counted, asked.get("assignment", "connection")
     size = f"{count} {word}{'s' * (count != 1)} {'of' if results.paired else 'in'} {len(results.arms)} arms"
     lines = [fit(f"{size}, base {asked['base']}, seed {asked['seed']}")]
+    if results.together > 1:
+        lines.append(fit(f"{len(results.units)} units: connections were many, so up to "
+                         f"{results.together} that followed one another in one arm are one unit", "  "))
     lines += [cut("  " + line) for line in commands(results)]
     for stratum, facts in list(results.machines.items())[:6]:
         lines.append(fit(machine.in_words(stratum, facts), "  "))
