@@ -322,7 +322,7 @@ def told(serial, ended_ns, exchanges=3):
 def live(assign):
     made = made_up(0, arms=("off", "nodelay"))
     asked = SimpleNamespace(arms=["off", "nodelay"], assign=assign, until_sure=False, stop_if=None,
-                            min_exchanges=20)
+                            min_exchanges=20, target=None)
     return Live(asked, made, None, None)
 
 
@@ -378,6 +378,15 @@ def test_many_connections_of_one_arm_become_one_unit_and_none_is_lost(sure, monk
     assert {key for key in logarithms(made, "off", "mean")} == {("here", 1), ("here", 2), ("here", 4)}
     assert "71 connections in 2 arms" in text.heading(made)[0]
     assert re.search(r"\d+ units: connections were many, so up to \d", " ".join(text.heading(made)))
+
+
+def test_a_connection_that_its_file_has_lost_is_let_go():
+    """Newer ones pushed it out before its end was read, and it stayed in memory for ever."""
+    experiment = live("connection")
+    for serial in range(5):
+        look(experiment, [told(serial, 0)])
+    assert len(experiment.growing) == 1
+    assert [(unit.exchanges, unit.segments) for unit in experiment.units] == [(3, None)] * 4
 
 
 def test_saving_and_deciding_take_a_twentieth_of_the_time():

@@ -102,10 +102,19 @@ class Growing:
         known = self.living.pop(number, None)
         if connection["ended_ns"]:
             stats_files.add_connection(self.settled, connection)
-            self.settled.segments += connection["segments"]
+            if self.settled.segments is not None:
+                self.settled.segments += connection["segments"]
         else:
             self.living[number] = connection
         return known is None
+
+    def lose(self, number):
+        """Settle by its last report a connection that newer ones have pushed out of its file, if it lives."""
+        lost = self.living.pop(number, None)
+        if lost:
+            stats_files.add_connection(self.settled, lost)
+            self.settled.segments = None
+        return lost
 
     def unit(self):
         """All of it."""
@@ -130,7 +139,8 @@ class Live:
         self.counted = dict.fromkeys(options.arms, 0)
         self.growing = {}      # key -> the unit that may still change
         self.groups = {}       # arm -> the unit of several connections that is not complete yet
-        self.ended = {}        # process -> the connections that its last report told of as ended
+        self.ended = {}        # process -> the connections that its last report told of as ended,
+        self.lives = {}        # and those that lived -> their units
         self.seen = 0          # connections
         self.rows = {}         # (process, row) -> its last report
         self.before = {}       # (process, row) -> its report when the experiment began
@@ -138,7 +148,7 @@ class Live:
         self.began = time.monotonic()
         self.since_ns = 0      # CLOCK_MONOTONIC: older connections take no part
         self.arm_of = dict(enumerate(options.arms))
-        self.fixed = options.until_sure or options.stop_if  # a decision may rest on a unit that was counted
+        self.fixed = options.until_sure or options.stop_if  # a decision may rest on a unit once counted
         self.saving, self.deciding = Seldom(5), Seldom(0)
 
     def go(self):
@@ -298,7 +308,7 @@ class Live:
                 self.rows[self._row_key(process, row)] = row
         which = process["pid"], process["started_ns"]
         told, touched = self.ended.get(which, set()), {}
-        self.ended[which] = set()
+        self.ended[which], lives = set(), {}
         for connection in process["connections"]:
             number, arm = connection["serial"], self.arm_of.get(connection["arm"])
             if arm is None or connection["opened_ns"] < self.since_ns:
@@ -309,6 +319,14 @@ class Live:
                 key = stats_files.key_of(connection, process, self.options.assign)
                 touched[key] = self.growing.setdefault(key, Growing(arm, self.host, key))
                 self.seen += touched[key].take((*which, number), connection)
+                if not connection["ended_ns"]:
+                    lives[(*which, number)] = touched[key]
+        if not self.options.target:  # in the kernel only news are told, and each end
+            for number in self.lives.get(which, {}).keys() - lives.keys():
+                growing = self.lives[which][number]
+                if growing.lose(number):
+                    touched[growing.settled.name] = growing
+            self.lives[which] = lives
         for key, growing in touched.items():
             self._count(growing)
             if not growing.living and self.options.assign == "connection":
