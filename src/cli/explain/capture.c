@@ -296,12 +296,14 @@ static void take(void *context, const struct ordered *o) {
 
 /* Time stamps outside of 1970 to 2106 are damaged and become 0, so that no difference overflows.  libpcap
  * reads those of 32 bits as signed. */
-static int64_t time_of(const struct pcap_pkthdr *header) {
+static int64_t time_of(struct capture *c, const struct pcap_pkthdr *header) {
     int64_t seconds = (int64_t)header->ts.tv_sec,
             ns = (int64_t)header->ts.tv_usec; /* nanoseconds, by the requested precision */
     if (seconds < 0 && seconds >= INT32_MIN)
         seconds += (int64_t)UINT32_MAX + 1;
-    if (seconds < 0 || seconds > UINT32_MAX || ns < 0 || ns >= 1000000000)
+    bool damaged = seconds < 0 || seconds > UINT32_MAX || ns < 0 || ns >= 1000000000;
+    c->undated += damaged;
+    if (damaged)
         return 0;
     return seconds * 1000000000 + ns;
 }
@@ -309,7 +311,7 @@ static int64_t time_of(const struct pcap_pkthdr *header) {
 static void packet(struct capture *c, int link, const struct pcap_pkthdr *header,
                    const u_char *data) {
     struct findings *out = c->out;
-    struct ordered o = {.at_ns = time_of(header), .number = ++out->entries};
+    struct ordered o = {.at_ns = time_of(c, header), .number = ++out->entries};
     if (!out->from_ns || (o.at_ns && o.at_ns < out->from_ns)) /* a damaged one says nothing */
         out->from_ns = o.at_ns;
     if (o.at_ns > out->until_ns)
@@ -319,7 +321,6 @@ static void packet(struct capture *c, int link, const struct pcap_pkthdr *header
     switch (packet_read(link, data, header->caplen, header->len, &o.segment)) {
     case PACKET_TCP:
         out->understood++;
-        c->undated += o.at_ns == 0;
         order_add(&c->order, &o);
         break;
     case PACKET_FRAGMENT: c->fragments++; break;
