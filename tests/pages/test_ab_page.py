@@ -132,3 +132,15 @@ def test_an_arm_that_stalls_is_drawn_with_its_held_bytes():
 def test_an_arm_without_exchanges_has_no_ladder():
     assert "bare: no record of an exchange." in text_of("odd")
     assert "One exchange of each arm" not in text_of("wall time alone")
+
+
+def test_many_units_are_drawn_as_medians_of_neighbours():
+    """40 000 connections made a curve of as many points, in a picture of 440 pixels."""
+    arm = {"values": [1.0, 3.0, 2.0] * 6700 + [None]}
+    drawn = plots.timeline({"arms": {"off": arm, "auto": arm}, "metric": "mean"}, "unit")
+    points = re.findall(r'polyline points="([^"]*)"', drawn)
+    assert all(len(curve.split()) <= plots.TIMELINE_MOST for curve in points)
+    assert max(len(curve.split()) for curve in points) > 900
+    assert "unit, in the order of counting; a point is the median of 21" in drawn
+    few = plots.timeline({"arms": {"off": {"values": [1.0, 2.0, 3.0]}}, "metric": "mean"}, "connection")
+    assert "median of" not in few
