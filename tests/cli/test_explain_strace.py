@@ -2,9 +2,9 @@
 """explain on logs of strace written by hand: the findings that a log supports, and the claims
 that it does not."""
 
+import json
 import random
 import re
-
 from unittest.mock import ANY
 
 import pytest
@@ -582,3 +582,34 @@ def test_many_processes_and_descriptors_stay_in_bounds(tmp_path):
     log.begin += 5_000
     log.lines += stalling(begin=log.begin).lines
     assert explained(tmp_path, log.text())["stalls"] == 20
+
+
+def many_processes(wait_ms):
+    """600 processes with a connection each, which take turns: ten exchanges each, with such waits."""
+    lines = []
+
+    def add(pid, call, now=1_700_000_000):
+        lines.append(f"{pid} {now:.6f} {call}")
+    for pid in range(1000, 1600):
+        add(pid, "socket(AF_INET, SOCK_STREAM, IPPROTO_TCP) = 3 <0.00001>")
+        add(pid, 'connect(3, {sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("10.0.0.1")}, 16) '
+                 '= 0 <0.0001>')
+    for number in range(6000):
+        pid, now = 1000 + number % 600, 1_700_000_001 + number / 4
+        add(pid, 'write(3, "x", 200) = 200 <0.00001>', now)
+        add(pid, 'write(3, "y", 100) = 100 <0.00001>', now + 0.0001)
+        add(pid, f'read(3, "z", 4096) = 300 <{wait_ms(number) / 1000:.6f}>', now + 0.0002)
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("wait_ms, sentence", [
+    (lambda number: number * 7919 % 200 + 1, "Cannot tell: 1650 of 6000 waits"),
+    (lambda number: number % 20 + 1, "No stall in 5400 exchanges"),
+], ids=["a slow peer", "a quick one"])
+def test_more_processes_than_its_table_holds(tmp_path, wait_ms, sentence):
+    """Each part of a process was judged by its one wait: "Likely 1500 stalls"; or 6000 connections."""
+    path = tmp_path / "strace.log"
+    path.write_text(many_processes(wait_ms))
+    (found,) = json.loads(unstall("explain", "--json", path).stdout)
+    assert found["verdict"]["sentence"].startswith(sentence)
+    assert (found["connections"], found["stalls"]) == (600, 0)

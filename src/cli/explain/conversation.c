@@ -77,7 +77,7 @@ static double share(const struct conversation *c, enum message_kind kind, int ti
 static bool likely(const struct conversation *c, enum message_kind kind, int timer) {
     double n = c->timed[kind][timer].waits.count;
     /* A peer with random delays has some within the bounds. */
-    if (n == 0 || n < SOME * c->all[kind].count || n < 2 * around(&c->all[kind], timer))
+    if (n < SOME_LEAST || n < SOME * c->all[kind].count || n < 2 * around(&c->all[kind], timer))
         return false;
     /* A peer that delays other messages as well is slow itself. */
     for (int other = 0; other < MESSAGE_KINDS; other++)
@@ -116,19 +116,33 @@ static void explain_why(const struct conversation *c, enum message_kind kind, in
              c->exact ? "." : "; times up to the next call (strace -T tells more).");
 }
 
+static bool are_some(uint64_t n, uint64_t all) {
+    return n >= SOME_LEAST && (double)n >= SOME * (double)all;
+}
+
 /* Waits as long as a stall, of which none is claimed: a slow peer, a busy machine, or stalls. */
 static void undecided(const struct conversation *c, uint64_t exchanges, struct findings *out) {
     uint64_t n = c->more_within, all = exchanges + c->more;
     for (int kind = 0; kind < MESSAGE_KINDS; kind++)
         for (int timer = 0; timer < TIMERS; timer++)
             n += c->within[kind][timer];
-    if (n < SOME_LEAST || (double)n < SOME * (double)all)
+    out->undecided += n;
+    out->undecided_of += all;
+    if (!are_some(n, all))
         return;
     snprintf(out->because, sizeof(out->because),
              "%lu of %.80s's %lu waits for %s%s are as long as a stall, and nothing tells them from a slow "
              "peer or a busy machine. A capture can tell (tcpdump -w)",
              (unsigned long)n, c->program, (unsigned long)all, c->by_server ? "its clients on " : "",
              c->service);
+}
+
+void conversation_judge_all(struct findings *out) {
+    if (!out->because[0] && are_some(out->undecided, out->undecided_of))
+        snprintf(out->because, sizeof(out->because),
+                 "%lu of %lu waits are as long as a stall, but too few of any one program and service to "
+                 "tell them from a slow peer. A capture can tell (tcpdump -w)",
+                 (unsigned long)out->undecided, (unsigned long)out->undecided_of);
 }
 
 void conversation_judge(const struct conversation *c, struct findings *out) {

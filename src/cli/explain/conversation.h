@@ -60,4 +60,7 @@ void conversation_unheld(struct conversation *c, const struct unheld *m);
 /* Adds a finding for each timer that is a likely cause.  If none is, and the waits are long, adds a note. */
 void conversation_judge(const struct conversation *c, struct findings *out);
 
+/* After all were judged: gives the reason where each had too few such waits, but all together have some. */
+void conversation_judge_all(struct findings *out);
+
 #endif

@@ -54,6 +54,7 @@ struct findings {
     uint64_t understood; /* of these: TCP segments, or system calls */
     uint64_t connections, evicted; /* one that was evicted counts again where it goes on */
     uint64_t exchanges, firsts; /* messages with an answer; the first ones of their connections */
+    uint64_t undecided, undecided_of; /* strace: waits as long as a stall, of which none is claimed; of all */
     uint64_t unwaited; /* strace: late answers that the thread which read them was not seen to wait for */
     char because[NOTE_TEXT];    /* why no verdict can be given where no stall is seen; "": it can */
     int64_t from_ns, until_ns;

@@ -180,7 +180,7 @@ static struct conversation *conversation_of(struct connections *l, const struct 
         item = table_add(&l->conversations, key);
         item->conversation = like;
     }
-    item->conversation.connections++;
+    item->conversation.connections += conn->conversation == 0;
     conn->conversation = key;
     return &item->conversation;
 }
@@ -782,6 +782,7 @@ int explain_strace(FILE *in, struct findings *out) {
         out->of_a_day = g.time != TIME_EPOCH;
     }
     connections_free(&g.connections); /* judges them */
+    conversation_judge_all(out);
     if (result == 0)
         tell_unwaited(out);
     fclose(in);
