@@ -279,14 +279,15 @@ static int fetch(const struct request *r, const char *why) {
 static int target_option(struct args *a, struct attach_wish *w) {
     const char *value = NULL, *port = NULL;
     long number = 0;
+    if (args_value(a, "--unit", &value)) {
+        w->kind |= WISH_UNIT;
+        w->name = w->unit;
+        return unit_name(value, w->unit);
+    }
     if (args_value(a, "--cgroup", &value) && !value[0]) /* of a variable that is not set */
         return complain("--cgroup: expected a path; / is the whole host");
     if (value)
         w->kind |= WISH_CGROUP;
-    else if (args_value(a, "--unit", &value) && unit_name(value, w->unit) == 0)
-        w->kind |= WISH_UNIT, value = w->unit;
-    else if (value)
-        return EXIT_OWN;
     else if (args_value(a, "--container", &value))
         w->kind |= WISH_CONTAINER;
     else if (args_flag(a, "--all"))
