@@ -40,6 +40,15 @@ def test_a_winner_is_named_with_its_interval_and_the_line_that_deploys_it():
     assert said.deploy == "unstall run --mode auto -- prog 'a b'"
 
 
+def test_a_mean_that_contradicts_the_verdict_is_no_proof_of_it():
+    """"auto wins: 0.354 ms -> 0.420 ms. It takes 1.2 % less time": one slow unit made the mean."""
+    made = made_up(40, 0.8)
+    made.of_arm("auto")[7].exchange_ns *= 100
+    sentences = verdict_of(made).sentences
+    assert re.match(r"auto wins\. It takes \d+ % less time ", sentences[0])
+    assert re.fullmatch(r"Over all rounds together it is the other way round: .* ms -> .* ms\.", sentences[1])
+
+
 def test_a_great_ratio_is_told_as_how_many_times():
     assert re.search(r"It is 9\d\d times as fast|It is 10\d\d times as fast",
                      verdict_of(made_up(20, 0.001)).sentences[0])

@@ -184,20 +184,26 @@ def _judge(analysis, results, margin):
 
 
 def _numbers(analysis, arm, base):
-    """'44.0 ms -> 0.026 ms', or nothing."""
+    """': 44.0 ms -> 0.026 ms', or nothing; and True where they say that the arm is slower.  By ranks it may
+    be faster all the same: one very slow unit moves a mean."""
     if not analysis.arms or analysis.metric == "score":
-        return ""
+        return "", False
     before = analysis.arms[base].number(analysis.metric).value
     after = analysis.arms[arm].number(analysis.metric).value
-    return "" if before is None or after is None else f": {amount(before)} -> {amount(after)}"
+    if before is None or after is None:
+        return "", False
+    return f": {amount(before)} -> {amount(after)}", after > before
 
 
 def _winner(analysis, results, better):
     arm, equals = best_of(analysis, better)
     pair, _ = _find(analysis.against, arm, analysis.base)
     c = pair.contrast
-    lines = [f"{arm} wins{_numbers(analysis, arm, analysis.base)}. It "
+    numbers, contrary = _numbers(analysis, arm, analysis.base)
+    lines = [f"{arm} wins{'' if contrary else numbers}. It "
              f"{change(c, analysis.confidence)} against {analysis.base}."]
+    if contrary:
+        lines.append(f"Over all {_unit_word(results, 2)} together it is the other way round{numbers}.")
     if equals:
         lines.append(f"No significant difference from it: {', '.join(equals)}.")
     worse = [pair.arm for pair in analysis.against if pair.contrast.low > 0 and

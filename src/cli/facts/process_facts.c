@@ -134,7 +134,7 @@ static bool has_just_started(pid_t pid) {
 }
 
 int process_facts(pid_t pid, struct process_facts *f) {
-    const struct timespec again = {.tv_nsec = 20000000};
+    const struct timespec again = {.tv_nsec = 10000000};
     int error = process_library(pid, f);
     while (!error && !f->library[0] && has_just_started(pid)) {
         nanosleep(&again, NULL);
