@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "array.h"
+#include "closing.h"
 #include "format.h"
 #include "grid.h"
 #include "sites.h"
@@ -107,18 +108,32 @@ const char *scan_note(const struct survey *s) {
                : "A stall is seen at its sender only: where the sender is elsewhere, scan there.";
 }
 
-static void head(FILE *out, const struct survey *s, bool ascii) {
+static void head(FILE *out, const struct survey *s, unsigned width, bool ascii) {
     struct prose p = {.used = 0};
     scan_report_head(&p, s, ascii);
-    prose_print(out, &p, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
+    prose_print(out, &p, 0, width);
     fputc('\n', out);
     p.used = 0;
     scan_sentence(&p, s, ascii);
     fputs(colour(out, BOLD), out);
-    prose_print(out, &p, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
+    prose_print(out, &p, 0, width);
     fputs(colour(out, PLAIN), out);
     if (scan_note(s))
-        print_wrapped(out, scan_note(s), 0, 0, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST));
+        print_wrapped(out, scan_note(s), 0, 0, width);
+}
+
+int scan_head_lines(const struct survey *s, FILE *terminal) {
+    FREED char *text = NULL;
+    size_t size = 0;
+    int lines = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (!out)
+        return lines;
+    head(out, s, terminal_width_within(terminal, WIDTH_LEAST, WIDTH_MOST), !speaks_utf8());
+    if (fclose(out) == 0)
+        for (size_t i = 0; i < size; i++)
+            lines += text[i] == '\n';
+    return lines;
 }
 
 static const struct grid_column columns[] = {
@@ -245,7 +260,7 @@ void scan_report_text(FILE *out, const struct survey *s) {
     const struct scan_table *t = &s->table;
     bool ascii = !speaks_utf8();
     size_t stalling = t->count - t->one_way;
-    head(out, s, ascii);
+    head(out, s, terminal_width_within(out, WIDTH_LEAST, WIDTH_MOST), ascii);
     if (stalling) {
         fputc('\n', out);
         table(out, s, false, ascii);

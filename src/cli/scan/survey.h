@@ -73,4 +73,7 @@ const char *scan_note(const struct survey *s);
 /* How the scan was made. */
 void scan_report_head(struct prose *p, const struct survey *s, bool ascii);
 
+/* How many lines stand above the table on a terminal. */
+int scan_head_lines(const struct survey *s, FILE *terminal);
+
 #endif

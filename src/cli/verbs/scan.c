@@ -23,18 +23,19 @@ struct scan {
     char cgroup[SCAN_CGROUP];
 };
 
-/* As many rows as leave the verdict on the screen.  The lines around them are at most so many; a row of a
- * narrow table has two. */
-static size_t rows_on_screen(void) {
-    enum { AROUND = 15, MOST = 20 };
-    int rows = (terminal_height(stdout) - AROUND) / (terminal_width(stdout) < 80 ? 2 : 1);
+/* As many rows as leave the verdict on the screen.  Besides the head, the lines around them are at most so
+ * many; a row of a narrow table has two. */
+static size_t rows_on_screen(const struct survey *s) {
+    enum { AROUND = 10, MOST = 20 };
+    int room = terminal_height(stdout) - AROUND - scan_head_lines(s, stdout);
+    int rows = room / (terminal_width(stdout) < 80 ? 2 : 1);
     return rows < 1 ? 1 : rows > MOST ? MOST : (size_t)rows;
 }
 
 /* Writes the present table; on a terminal it replaces the last one. */
 static int show(struct survey *s) {
     bool terminal = has_colours(stdout);
-    s->rows_shown = terminal ? rows_on_screen() : 0;
+    s->rows_shown = terminal ? rows_on_screen(s) : 0;
     fputs(terminal ? "\033[H\033[2J" : "", stdout);
     survey_report(stdout, s, false);
     s->rows_shown = 0;
