@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from harness import free_port, patiently, skip
-from measure import bill, exchanges, instructions, page, real, report, scale
+from measure import exchanges, instructions, page, real, report, scale
 from measure import configurations as conf
 from measure.exchanges import HOST, ROWS, client_argv, client_calls
 from measure.machine import LIB, found, program, run, run_json, running
@@ -84,13 +84,6 @@ def test_load_learns_the_length_of_an_answer_of_http():
 def test_tails_are_in_order(port):
     told = run_json([program("client"), HOST, port, "two", "nodelay", "10", "2", "100", "tails"])
     assert told["ns"] <= told["p99 ns"] <= told["p99.9 ns"]
-
-
-def test_a_bill_counts_packets_bytes_and_cpu():
-    row = bill.once(bill.NODELAY, 1)
-    assert row["packets"] > 3 and row["wire bytes"] > 600 + 3 * 66 and row["cpu ns"] > 1000
-    spreads = {key: spread([value]) for key, value in row.items()}
-    assert bill.of_a_million(spreads)[0] == row["packets"]
 
 
 def test_ratios_are_taken_within_a_round():
@@ -195,8 +188,8 @@ def test_what_is_measured_again_replaces_its_section_and_no_other():
     old = {"pair": "1", "calls": "2", "scale": "3"}
     assert page.merge(old, {"calls": "4"}) == {"pair": "1", "calls": "4", "scale": "3"}
     assert list(page.merge(old, {"first": "5", "pair": "6"})) == ["first", "pair", "calls", "scale"]
-    assert list(page.merge(old, {"calls": "4", "bill": "7", "tails": "8"})) == [
-        "pair", "calls", "bill", "tails", "scale"]
+    assert list(page.merge(old, {"calls": "4", "path": "7", "tails": "8"})) == [
+        "pair", "calls", "path", "tails", "scale"]
     assert list(page.merge(old, {"new": "9"})) == ["pair", "calls", "scale", "new"]
 
 

@@ -273,19 +273,25 @@ def test_the_time_watched_is_told_beside_the_time_that_the_process_runs(peer, fo
                      r"[\d.]+ m?s; processes that it starts", " ".join(said.split()))
 
 
+def ended_by(end, watcher, process):
+    """What the watcher says at its end, by the user or with the process; it has told of stalls."""
+    if end == "user":
+        watcher.send_signal(signal.SIGINT)
+    else:
+        process.kill()
+        process.wait()
+    _, told = watcher.communicate(timeout=20)
+    assert watcher.returncode == 1, told
+    return told
+
+
 def test_watching_ends_with_the_user_or_the_process(process):
     for end in ("user", "process"):
         watcher = subprocess.Popen([COMMAND, "observe", str(process.pid)], env=bare_env(), text=True,
                                    stderr=subprocess.PIPE)
         assert watcher.stderr.readline().endswith("Ctrl-C ends this and prints the report\n")
         wait_for_exchanges(process)
-        if end == "user":
-            watcher.send_signal(signal.SIGINT)
-        else:
-            process.kill()
-            process.wait()
-        _, told = watcher.communicate(timeout=20)
-        assert watcher.returncode == 1, "it stalls"
+        told = ended_by(end, watcher, process)
         assert "loses" in told
         assert ("killed" if end == "process" else "running for") in told
 
@@ -347,13 +353,7 @@ def test_the_watching_through_the_kernel_ends_with_the_user_or_the_process(peer,
     try:
         assert watcher.stderr.readline().endswith("Ctrl-C ends this and prints the report\n")
         time.sleep(0.6)  # some exchanges, perhaps
-        if end == "user":
-            watcher.send_signal(signal.SIGINT)
-        else:
-            process.kill()
-            process.wait()
-        _, told = watcher.communicate(timeout=20)
-        assert watcher.returncode == 1 and f"Scanned process {process.pid} for" in told
+        assert f"Scanned process {process.pid} for" in ended_by(end, watcher, process)
     finally:
         for child in (process, watcher):
             child.kill()

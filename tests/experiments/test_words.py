@@ -399,8 +399,7 @@ def test_a_connection_that_its_file_has_lost_is_let_go():
 
 
 def test_saving_and_deciding_take_a_twentieth_of_the_time():
-    """The whole file was written every five seconds, and all units compared twice a second, however long that
-    took."""
+    """The whole file was written every five seconds, and all was compared twice a second."""
     now, done = [100.0], []
 
     def work():

@@ -134,7 +134,7 @@ def test_a_picture_is_small_and_can_be_read_aloud(name):
 
 
 # Between them the first two have all colours of the ladders.
-@pytest.mark.parametrize("name", ["stall", "cork", "../benchmarks", "../benchmarks-bill"])
+@pytest.mark.parametrize("name", ["stall", "cork", "../benchmarks"])
 def test_a_picture_is_readable_in_light_and_dark(browser, name):
     page = Page(browser, PICTURES / f"{name}.svg")
     found = [*console(page), *network(page)]

@@ -402,7 +402,6 @@ static const struct {
     {"asked, nothing came: one less", AUTO, "2*(200 q 100 r) 200 b 100 ?", "plain | plain no"},
     {"an answer without a question", AUTO, "b ?", "| no"},
     {"no write yet", AUTO, "2*(200 q 100 r) 200 a 100 r 200e ?", "plain / plain . more yes"},
-    /* ---- a connection met late: its options are asked when a decision needs them ---- */
 };
 
 static const struct {

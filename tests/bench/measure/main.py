@@ -10,12 +10,12 @@ import subprocess
 import sys
 import time
 
-from . import (attached, bill, exchanges, host_scan, instructions, overhead, path, pipelined, real, report,
+from . import (attached, exchanges, host_scan, instructions, overhead, path, pipelined, real, report,
                scale, statistics_cost, tails)
 from .machine import BUILD, CORE, ROOT, found, program, say
 
 SECTIONS = [row.name for row in exchanges.ROWS] + [
-    "pipelined", "bill", "calls", "start", "memory", "thread", "statistics", "tails", "scan", "attach",
+    "pipelined", "calls", "start", "memory", "thread", "statistics", "tails", "scan", "attach",
     "scale", "path", "real", "instructions"]
 FULL_ONLY = {"scale", "path", "real", "tails", "statistics"}  # unless named by --only
 
@@ -99,8 +99,6 @@ def measure_section(name, o, results):
             o.rounds or (2 if o.quick else 7), (10,) if o.quick else (1, 10, 100), not o.quick,
             lambda what: say(f"  … {what}"))
         results["skipped"].update(skipped)
-    elif name == "bill":
-        results["bill"] = bill.measure(o.rounds or (1 if o.quick else 7))
     elif name == "tails":
         results["tails"], reason = tails.measure(o.rounds or 11)
         results["skipped"].update({"tails": reason} if reason else {})

@@ -11,28 +11,6 @@ COLOURS = {"one send, again": "#8a8a8a", "TCP_NODELAY": "#d07a3a", "corked by ha
            "unstall nodelay": "#8a86cc"}
 
 
-def draw_bill(results, target):
-    """Packets, bytes and CPU of a million exchanges, a row for each case."""
-    import matplotlib
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "unstall"
-    import matplotlib.pyplot as plt
-    from . import bill
-    units = ["million packets", "GB on the wire", "seconds of CPU"]
-    figure, axes = plt.subplots(len(results), len(units), figsize=(9, 1.7 * len(results) + 0.4),
-                                squeeze=False, sharey="row")
-    for line, (case, rows) in zip(axes, results.items()):
-        for number, (axis, unit) in enumerate(zip(line, units)):
-            axis.barh(list(rows), [bill.of_a_million(row)[number] for row in rows.values()],
-                      color=[COLOURS.get(name, "#888888") for name in rows])
-            axis.tick_params(labelsize=7)
-            axis.set_xlabel(unit, fontsize=7)
-        line[0].invert_yaxis()
-        line[0].set_title(case, fontsize=8, loc="left")
-    figure.tight_layout()
-    figure.savefig(target, metadata={"Date": None})
-
-
 def draw(results, target):
     """Bars of ratios with their quartiles, a group for each row of the table."""
     import matplotlib

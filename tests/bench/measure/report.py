@@ -201,11 +201,9 @@ def new_sections(results, head):
 
 
 def draw_pictures(results):
-    from .picture import draw, draw_bill
+    from .picture import draw
     if set(results["rows"]) == set(TITLES):
         draw(results, DOCS.with_suffix(".svg"))
-    if "bill" in results:
-        draw_bill(results["bill"], DOCS.with_name("benchmarks-bill.svg"))
 
 
 def update_docs(results, complete):

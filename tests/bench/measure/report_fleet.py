@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Tables for a fleet: pipelines, the bill, tails beside other work, statistics, short programs."""
+"""Tables for a fleet: pipelines, tails beside other work, statistics, short programs."""
 
-from . import bill, pipelined
+from . import pipelined
 from .tables import digits, paragraph, ratio, table
 
 
@@ -12,17 +12,6 @@ def pipelined_table(rows):
               pipelined.verdict(name, row, reference)] for name, row in rows.items()]
     return table(["configuration", "requests/s", "time (ratio)", "segments a batch",
                   "p99 ms", "target"], lines)
-
-
-def bill_table(rows):
-    def saved(row, other):
-        return " · ".join(f"{100 * (1 - mine / its):.0f} %" for mine, its in
-                          zip(bill.of_a_million(row), bill.of_a_million(other)))
-
-    return table(["configuration", "10⁶ packets", "GB", "CPU s", "saved of bare", "saved of TCP_NODELAY"],
-                 [[name, *(f"{number:.2f}" for number in bill.of_a_million(row)),
-                   *(saved(row, rows[other.name]) for other in (bill.BARE, bill.NODELAY))]
-                  for name, row in rows.items()])
 
 
 def tails_table(rows):
@@ -48,14 +37,6 @@ def sections(results):
     """(section, title, text) of each measurement."""
     for name, rows in results.get("pipelined", {}).items():
         yield "pipelined", f"16 requests under way: {name}", pipelined_table(rows)
-    if "bill" in results:
-        yield "bill", "The bill of a million exchanges", paragraph(
-            "Packets of both directions, acknowledgements too; bytes computed from them, with the heads of "
-            f"Ethernet, IP and TCP; CPU of server and client. {bill.CONNECTIONS} connections to our epoll "
-            "server. Saved: how much of the packets, the bytes and the CPU.") + (
-                "\n\n![A million exchanges](../benchmarks-bill.svg)\n\n") + "\n\n".join(
-                f"{case[0].upper()}{case[1:]}:\n\n{bill_table(rows)}"
-                for case, rows in results["bill"].items())
     if results.get("tails"):
         yield "tails", "The slowest exchanges, beside stress-ng", paragraph(
             "200 B + 100 B, read 200 B, while stress-ng computes on both cores. Ratios to one send in the "

@@ -6,7 +6,6 @@
  * of a passage in microseconds.
  */
 #include "client.h"
-#include <sys/resource.h>
 
 static long pages_of_a_child(void) {
     struct rusage used;
@@ -27,17 +26,8 @@ static long cost_of_a_passage(int fd) {
     for (int i = 0; i < TRIES; i++) {
         clock_t before = clock();
         for (int j = 0; j < PASSAGES; j++) {
-            char byte = 'x', control[CMSG_SPACE(sizeof fd)] = {0};
-            struct iovec part = {&byte, 1};
-            struct msghdr message = {
-                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-            struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-            *header = (struct cmsghdr){CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS};
-            memcpy(CMSG_DATA(header), &fd, sizeof fd);
-            CHECK(sendmsg(pair[0], &message, 0) == 1 && recvmsg(pair[1], &message, 0) == 1);
-            int copy;
-            memcpy(&copy, CMSG_DATA(header), sizeof copy);
-            CHECK(close(copy) == 0);
+            send_descriptor(pair[0], fd, false);
+            CHECK(close(receive_descriptor(pair[1], 0)) == 0);
         }
         long each = (clock() - before) * (1000000 / CLOCKS_PER_SEC) / PASSAGES;
         if (best < 0 || each < best) best = each;

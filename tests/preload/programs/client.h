@@ -223,19 +223,6 @@ static UNUSED void tell_peer(client_t client) {
     CHECK(raw_call(SYS_close, connect_unseen(client), 0, 0, 0, 0) == 0);
 }
 
-/* Waits, unseen, until an error has arrived at the connection. */
-static UNUSED void await_error(int fd) {
-    static const struct timespec moment = {.tv_nsec = 200000};
-    for (long begin = now_us(); now_us() - begin < 10000000;) {
-        struct pollfd state = {.fd = fd};
-        struct timespec none = {0};
-        raw_call(SYS_ppoll, (long)&state, 1, (long)&none, 0, 0);
-        if (state.revents & POLLERR) return;
-        raw_call(SYS_nanosleep, (long)&moment, 0, 0, 0, 0);
-    }
-    die("no error arrives");
-}
-
 /* Waits, unseen, until all bytes that could leave have left and were acknowledged.  There is no more room
  * than now until the peer reads.  The kernel fills the rest of a window that is smaller than a segment only
  * after 200 ms. */
