@@ -200,6 +200,16 @@ def test_the_exit_code_tells_whether_something_stalls(kind, code):
 
 
 @pytest.mark.parametrize("source", SOURCES)
+def test_a_signal_that_comes_as_it_begins_ends_it_with_its_report(source):
+    """The signal ended it without a word."""
+    need(source)
+    slowly = ("strace", "-D", "-qq", "-o", "/dev/null", "-e", "inject=socket:delay_enter=2s:when=1", COMMAND)
+    with scanning("--source", source, command=slowly) as told:
+        time.sleep(1)
+        told()
+
+
+@pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("behaviour", ["idle", "one exchange", "many exchanges"])
 def test_no_stall_is_claimed_only_where_enough_exchanges_were_seen(source, behaviour):
     """Of a host without any traffic it said "No stall was seen", with the exit code 0."""

@@ -131,7 +131,7 @@ def small_tree(tree):
     (tree / "docs/pictures").mkdir()
     for name in ("docs/pictures/dot.svg", "docs/dot.svg"):
         (tree / name).write_text('<svg xmlns="http://www.w3.org/2000/svg"/>', encoding="utf-8")
-    listed = ["NEWS", "CONTRIBUTING", "tests/soak", "tests/fuzz/README", "docs/sound",
+    listed = ["NEWS", "CONTRIBUTING", "tests/fuzz/README", "docs/sound",
               *(f"docs/{page.stem}" for page in (tree / "docs").glob("*.scd"))]
     for name in ("README", *(name for name in listed if not (tree / f"{name}.scd").exists())):
         (tree / name).parent.mkdir(parents=True, exist_ok=True)

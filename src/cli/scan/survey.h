@@ -44,10 +44,8 @@ struct survey {
     struct verdict verdict; /* after survey_look() */
 };
 
-/* From now on SIGINT and SIGTERM end the survey; a second one ends the command. */
-void survey_catch_signals(void);
-
-/* False, and the reason in `error`. */
+/* From now on SIGINT and SIGTERM end the survey, and a second one ends the command.  False, and the reason in
+ * `error`. */
 bool survey_begin(struct survey *s, char error[SCAN_ERROR]);
 
 /* Scans for `seconds` (0: without an end) and calls `show`, if it is not NULL, each second.  0 or -errno. */

@@ -162,7 +162,6 @@ static int scan(const struct options *o, struct survey *s) {
     struct render page = {.json = NULL};
     if (!survey_begin(s, error))
         return complain("%s", error);
-    survey_catch_signals();
     remark("%s %s: it is watched through the kernel%s", s->scope,
            pid ? "keeps no statistics" : "is a service",
            o->seconds > 0 ? "" : "; Ctrl-C ends this and prints the report");

@@ -155,7 +155,6 @@ static int run(int argc, char **argv) {
         return complain("--html and %s: choose one of them", s.json ? "--json" : "--watch");
     if (!survey_begin(&s.survey, error))
         return complain("%s", error);
-    survey_catch_signals();
     int code = report(&s);
     survey_end(&s.survey);
     return code;
