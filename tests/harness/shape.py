@@ -10,10 +10,11 @@ _OWN = ("TCP_INFO",)
 # malloc's first use (brk, getrandom) may come earlier when a library was loaded before.
 _CHANCE = {"futex", "restart_syscall", "getrandom", "brk"}
 _MEMORY = {"mmap", "munmap", "mprotect", "madvise", "brk"}
-# Their numbers are sizes and limits.  Process numbers are all below 32768 by default: 300 may be one, too.
-_SIZES = {"read", "readv", "pread64", "preadv2", "recvfrom", "recvmsg", "write", "writev", "pwrite64",
-          "pwritev2", "sendto", "sendmsg", "sendmmsg", "sendfile", "splice", "fstat", "newfstatat", "statx",
-          "prlimit64"}
+# Their numbers are sizes, times and limits: 300 or 4096 may be the number of a process, too.
+_SIZES = _MEMORY | set("""
+    read readv pread64 preadv2 recvfrom recvmsg write writev pwrite64 pwritev2 sendto sendmsg sendmmsg splice
+    sendfile fstat newfstatat statx prlimit64 poll ppoll epoll_wait epoll_pwait select pselect6 nanosleep
+    clock_nanosleep setsockopt""".split())
 
 
 def shape(call, pids=()):

@@ -14,6 +14,7 @@ from harness import (BEGIN, AnsweringPeer, Peer, added, bare_env, compile_c, mod
                      run, run_client, run_directed, run_judged, run_strace, skip)
 from harness.directed import LATE
 from harness.selection import in_one_mode, part_of
+from harness.shape import shape
 from harness.strace import parse
 
 pytestmark = pytest.mark.no_library
@@ -152,6 +153,11 @@ def test_calls_of_32_bit_programs_have_the_names_of_64_bit_ones():
                      "7 send(3, \"x\", 1, 0) = 1\n7 fcntl64(3, F_GETFL) = 2\n"
                      "7 pread64(3, 1) = 1\n7 prlimit64(0) = 0\n")
     assert [call.name for call in calls] == ["mmap", "ppoll", "sendto", "fcntl", "pread64", "prlimit64"]
+
+
+def test_a_size_is_no_number_of_a_process():
+    calls, _ = parse("7 mmap(NULL, 4096) = 0x1000\n7 wait4(4096, NULL) = 4096\n")
+    assert [shape(call, [4096]) for call in calls] == ["mmap(NULL, 4096) = N", "wait4(PID0, NULL) = PID0"]
 
 
 def test_added_lines():
